@@ -1,0 +1,2 @@
+//! The `ptyard` program.
+fn main() {}

@@ -1,0 +1,39 @@
+//! The wire types: what HTTP requests and replies hold, as JSON.
+//!
+//! | method and path | request | reply |
+//! |---|---|---|
+//! | POST /v1/terminals | [`ExecRequest`] | [`WindowReply`] |
+//! | GET /v1/terminals | | array of [`TerminalInfo`] |
+//! | GET /v1/terminals/{id} | | [`TerminalInfo`] |
+//! | DELETE /v1/terminals/{id} | | [`Done`] |
+//! | POST /v1/terminals/{id}/write | [`WriteRequest`] | [`WindowReply`] |
+//! | GET /v1/terminals/{id}/output?since=&max_bytes= | | [`ReadReply`], or raw bytes with `Accept: application/octet-stream` |
+//! | GET /v1/terminals/{id}/screen?scrollback=&format=text\|ansi\|json | | [`ScreenReply`], or `text/plain` |
+//! | POST /v1/terminals/{id}/wait | [`WaitRequest`] | [`WaitReply`] |
+//! | POST /v1/terminals/{id}/resize | [`ResizeRequest`] | [`Done`] |
+//! | POST /v1/terminals/{id}/signal | [`SignalRequest`] | [`Done`] |
+//! | POST /v1/terminals/{id}/close-stdin | | [`Done`] |
+//! | POST /v1/terminals/{id}/kill | [`KillRequest`] | [`KillReply`] |
+//! | GET /v1/terminals/{id}/stream?since= | WebSocket, see [`stream`] | |
+//! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |
+//! | GET /v1/version | | [`Version`] |
+//! | GET /v1/openapi.json | | the description of all this |
+//! | POST /v1/stop | | [`Done`] |
+//!
+//! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
+
+mod reply;
+mod request;
+pub mod stream;
+
+pub use reply::{
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LogInfo, ReadReply, ScreenCursor, ScreenReply,
+    SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+};
+pub use request::{
+    ClientPolicy, ExecRequest, Input, KillRequest, ResizeRequest, SignalRequest, StdinKind, WaitRequest,
+    WindowRequest, WriteRequest,
+};
+
+/// The protocol number: raised when a client or server of before could not be understood.
+pub const PROTOCOL: u32 = 1;

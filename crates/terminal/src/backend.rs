@@ -1,0 +1,209 @@
+//! The seam between a terminal and the place its program runs.
+//!
+//! A [`Backend`] starts a program and hands back its three ends: a [`Source`] of output, a [`Sink`] for input and a
+//! [`Control`]. The terminal actor drives all three from one task; nothing else touches them. Everything above
+//! (log, windows, screen, turns) is the same whatever stands behind these traits.
+//!
+//! All methods are polls, so that one task drives a terminal without allocating per call and dropping the task drops
+//! every descriptor.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+
+/// How a program's standard streams are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Io {
+    /// A pseudo terminal of this size: echo, line editing, job control.
+    Tty(Size),
+    /// Pipes: output and errors share one pipe, in the order they were written.
+    Pipes(Stdin),
+}
+
+/// What a program without a tty reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// `/dev/null`: end of input at once. Never the server's own stdin.
+    Null,
+    /// A pipe that can be written to and closed.
+    Pipe,
+}
+
+/// A program to start.
+#[derive(Debug, Clone)]
+pub struct StartSpec {
+    /// The terminal the program is for.
+    pub id: TerminalId,
+    /// Program and arguments, passed as they are: no shell reads them. Never empty.
+    pub argv: Vec<String>,
+    /// The working directory, absolute.
+    pub cwd: PathBuf,
+    /// The whole environment: what is not here, the program does not see.
+    pub env: BTreeMap<String, String>,
+    /// Its standard streams.
+    pub io: Io,
+}
+
+/// A program that runs: its ends.
+pub struct Started {
+    /// Output of the program.
+    pub source: Box<dyn Source>,
+    /// Input of the program; `None` when it has none.
+    pub sink: Option<Box<dyn Sink>>,
+    /// Everything else.
+    pub control: Box<dyn Control>,
+    /// Process id on the backend's side, when it has one.
+    pub pid: Option<u32>,
+}
+
+/// A future owned by whoever asked.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A place where programs run.
+pub trait Backend: Send + Sync {
+    /// The word for it: `local`, `docker`, ...
+    fn name(&self) -> &'static str;
+
+    /// Starts a program. When the future is dropped, or fails, nothing is left running.
+    fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>>;
+}
+
+/// Output of a program.
+pub trait Source: Send {
+    /// Reads what is there into `into` and says how much; `0` is the end of output, for good.
+    ///
+    /// `Pending` means "no data yet" and nothing else.
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+/// Input of a program.
+pub trait Sink: Send {
+    /// Writes a prefix of `bytes` and says how much was taken.
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Ends the input. On a tty this types the end-of-file character when the line discipline will act on it.
+    fn close(&mut self) -> Result<(), ControlError>;
+}
+
+/// Which processes a signal goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The program itself.
+    Program,
+    /// The foreground process group of its tty; its own group when it has no tty.
+    ForegroundGroup,
+}
+
+/// A signal, 1..=64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal(pub i32);
+
+/// What killing a program's tree achieved.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KillReport {
+    /// Processes that lived when the kill began.
+    pub found: u32,
+    /// The last signal that was needed: 15 when they left in the grace, 9 when not; `None` when nothing lived.
+    pub last_signal: Option<i32>,
+    /// Processes that still live.
+    pub survivors: Vec<u32>,
+}
+
+/// The line discipline of a tty, as far as callers need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TtyState {
+    /// Input is edited and handed over line by line (ICANON).
+    pub line_mode: bool,
+    /// Input is echoed (ECHO).
+    pub echo: bool,
+    /// Process group in the foreground.
+    pub foreground_group: Option<u32>,
+    /// Whether that group is the program's own, rather than that of something it started.
+    pub program_in_foreground: bool,
+}
+
+/// The remaining controls of a program.
+pub trait Control: Send {
+    /// The program's end, once known; asked again after `Ready` it answers the same. `descendants` is left 0.
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit>;
+
+    /// Changes the size of the tty; the program gets SIGWINCH.
+    fn resize(&mut self, size: Size) -> Result<(), ControlError>;
+
+    /// Sends a signal. After the exit was seen, no kill(2) is issued: [`ControlError::Exited`].
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError>;
+
+    /// Ends the whole tree, children that left the session included: HUP and TERM, after `grace` KILL, then looks
+    /// until nothing lives or a stated time has passed. Runs to its end even if the future it returns is dropped.
+    fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport>;
+
+    /// How many processes of the tree still live, the program itself not counted.
+    fn descendants(&mut self) -> u32;
+
+    /// The line discipline now; `None` without a tty.
+    fn tty_state(&mut self) -> Option<TtyState>;
+}
+
+/// Why a program did not start. Nothing is left of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StartError {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What happened, with the operating system's word for it.
+    pub message: String,
+}
+
+/// Why a control did nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// The program has ended.
+    #[error("the program has ended")]
+    Exited,
+    /// It has no tty.
+    #[error("the program has no tty")]
+    NotATty,
+    /// Its tty is in raw mode, where no character ends the input.
+    #[error("the program reads raw keys, so no typed character can end its input")]
+    RawMode,
+    /// Its input was closed before.
+    #[error("the input was closed before")]
+    StdinClosed,
+    /// This backend cannot do it.
+    #[error("the {backend} backend cannot {action}")]
+    Unsupported {
+        /// The backend's word.
+        backend: &'static str,
+        /// What was asked.
+        action: &'static str,
+    },
+    /// The operating system refused.
+    #[error("{action}: {message}")]
+    Os {
+        /// What was asked.
+        action: &'static str,
+        /// The system's word.
+        message: String,
+    },
+}
+
+impl ControlError {
+    /// The stable code.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Exited => ErrorCode::TerminalExited,
+            Self::NotATty => ErrorCode::NotATty,
+            Self::RawMode => ErrorCode::RawMode,
+            Self::StdinClosed => ErrorCode::StdinClosed,
+            Self::Unsupported { .. } => ErrorCode::Unsupported,
+            Self::Os { .. } => ErrorCode::Internal,
+        }
+    }
+}
