@@ -114,12 +114,12 @@ pub fn strip(text: &str) -> String {
 
 /// Length of the longest prefix that certainly has no control in it but `\n`, `\r` and `\t`.
 fn visible_len(text: &str) -> usize {
-    let control = |byte: &u8| match byte {
+    let may_be_control = |byte: &u8| match byte {
         b'\n' | b'\r' | b'\t' => false,
         // 0xC2 begins U+0080..U+00BF, the first half of which are controls.
         _ => *byte < b' ' || *byte == 0x7F || *byte == 0xC2,
     };
-    text.as_bytes().iter().position(|byte| control(byte)).unwrap_or(text.len())
+    text.as_bytes().iter().position(may_be_control).unwrap_or(text.len())
 }
 
 #[cfg(test)]
