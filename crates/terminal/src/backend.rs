@@ -88,7 +88,16 @@ pub trait Sink: Send {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
     /// Ends the input. On a tty this types the end-of-file character when the line discipline will act on it.
-    fn close(&mut self) -> Result<(), ControlError>;
+    fn close(&mut self) -> Result<InputEnd, ControlError>;
+}
+
+/// What ending the input did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputEnd {
+    /// The input is closed for good: a pipe.
+    Closed,
+    /// The end-of-file character was typed; a tty can still be typed into.
+    Typed,
 }
 
 /// Which processes a signal goes to.

@@ -6,7 +6,26 @@
 //!
 //! This is the only crate of the workspace that may contain `unsafe`, all of it in `sys`.
 
+mod actor;
 pub mod backend;
+mod clock;
+mod cursor;
 pub mod local;
 pub mod log;
+mod observed;
+mod pause;
+mod progress;
 mod sys;
+mod terminal;
+mod window;
+
+pub use actor::{Killed, KilledBy, Look, Typed, Written};
+pub use clock::Clock;
+pub use cursor::{SharedCursor, Turn};
+pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};
+#[cfg(feature = "pause-points")]
+pub use pause::Hold;
+pub use pause::Pauses;
+pub use progress::{Progress, Sealed};
+pub use terminal::{Surroundings, Terminal, TerminalError};
+pub use window::{Ready, WindowCall, WindowCursor};

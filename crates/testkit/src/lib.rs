@@ -1,1 +1,21 @@
-//! Placeholder.
+//! Test support: a backend whose programs do exactly what a test says, when it says so.
+
+mod scripted;
+
+pub use scripted::{Script, ScriptedBackend};
+
+use std::time::Duration;
+
+/// How long a test waits for something that must happen before it calls it a failure. Generous: machines are shared.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits for `future`, and fails the test with `what` when it takes longer than [`PATIENCE`].
+///
+/// # Panics
+/// When the time is up.
+pub async fn soon<F: Future>(what: &str, future: F) -> F::Output {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(output) => output,
+        Err(_) => panic!("this did not happen in {PATIENCE:?}: {what}"),
+    }
+}

@@ -1,12 +1,36 @@
 //! What the product does: terminals are started, typed into, read, waited for, ended and removed.
 //!
 //! Every face (command line, HTTP, MCP) is a translation of the calls of [`Yard`]; every rule stands here or below.
+//!
+//! The way the data goes: a call finds its terminal in the registry, which is a map behind a mutex that no await ever
+//! sees, and then talks to the terminal's actor or reads its log. A window comes back as a [`Delivery`]: nothing has
+//! moved until it is handed over.
 
+mod delivery;
+mod entry;
+mod error;
+mod events;
+mod exec;
+mod follow;
+mod ids;
+mod life;
+mod observe;
+mod policy;
+mod read;
+mod record;
+mod registry;
+mod request;
 pub mod spec;
+mod state;
+mod write;
 mod yard;
 
+pub use delivery::Delivery;
+pub use error::YardError;
+pub use events::EventStream;
+pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef, TypedInput,
+    WaitOutcome, Window, WindowSpec, WriteSpec,
 };
-pub use yard::{Delivery, EventStream, Follow, FollowItem, Yard, YardConfig, YardError};
+pub use yard::{Yard, YardConfig};

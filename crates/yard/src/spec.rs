@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -18,6 +19,16 @@ pub enum TerminalRef {
     Short(SessionId),
     /// Name.
     Name(String),
+}
+
+impl fmt::Display for TerminalRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Short(id) => id.fmt(f),
+            Self::Name(name) => write!(f, "{name:?}"),
+        }
+    }
 }
 
 impl FromStr for TerminalRef {
@@ -114,6 +125,18 @@ pub enum TypedInput {
     Keys(String),
     /// A paste.
     Paste(String),
+}
+
+impl TypedInput {
+    /// Whether nothing is typed: a poll.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Keys(text) | Self::Paste(text) => text.is_empty(),
+        }
+    }
 }
 
 /// Input and a window.

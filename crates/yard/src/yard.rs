@@ -1,194 +1,142 @@
-//! The yard itself.
+//! The yard itself: what it is made of, and how it opens.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ptyard_core::{ErrorCode, Size, TerminalId};
-use ptyard_terminal::backend::{Signal, Target};
+use ptyard_core::ErrorCode;
+use ptyard_terminal::backend::Backend;
+use ptyard_terminal::local::LocalBackend;
+use ptyard_terminal::log::LogConfig;
+use ptyard_terminal::{Clock, Pauses, Terminal};
 
-use crate::spec::*;
+use crate::entry::Entry;
+use crate::error::YardError;
+use crate::events::{EventStream, Events};
+use crate::record::Record;
+use crate::registry::Registry;
+use crate::spec::{Info, TerminalRef};
+use crate::life::Teardowns;
+use crate::state::StateDir;
 
 /// Where a yard keeps its state and how much it may use.
-#[derive(Debug, Clone)]
-pub struct YardConfig {
-    /// The state directory.
-    pub state: PathBuf,
-}
-
-/// Why the yard refused or failed.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
-pub struct YardError {
-    /// Stable code.
-    pub code: ErrorCode,
-    /// What happened: a lower-case fragment.
-    pub message: String,
-}
-
-/// A running yard. Clones share it.
 #[derive(Clone)]
-pub struct Yard {}
+pub struct YardConfig {
+    /// The state directory; made if it is missing.
+    pub state: PathBuf,
+    /// Limits of each terminal's log.
+    pub log: LogConfig,
+    /// Most programs that run at once. Each needs about four descriptors of the server.
+    pub max_running: usize,
+    /// Pause points for tests.
+    pub pauses: Pauses,
+}
 
-/// A window that is ready and not yet handed over. Dropped, it has cost nothing; [`Delivery::commit`] moves the cursor
-/// in the same step that hands the window over.
-pub struct Delivery {}
-
-impl Delivery {
-    /// The window.
+impl YardConfig {
+    /// The usual limits, with the state in `state`.
     #[must_use]
-    pub fn window(&self) -> &Window {
-        todo!()
-    }
-    /// Hands it over.
-    #[must_use]
-    pub fn commit(self) -> Window {
-        todo!()
+    pub fn new(state: impl Into<PathBuf>) -> Self {
+        Self { state: state.into(), log: LogConfig::default(), max_running: 4_000, pauses: Pauses::default() }
     }
 }
 
-/// A reader of a terminal's whole output from an offset on, with a cursor of its own.
-pub struct Follow {}
-
-/// What a [`Follow`] gives next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FollowItem {
-    /// Bytes at an offset.
-    Bytes {
-        /// First offset.
-        at: u64,
-        /// The bytes, at most 64 KiB.
-        data: Vec<u8>,
-    },
-    /// Bytes gone for good.
-    Gap {
-        /// First offset missing.
-        from: u64,
-        /// First offset after.
-        to: u64,
-    },
-    /// The size changed.
-    Resized(Size),
-    /// The program ended and everything was given; nothing follows.
-    Exit {
-        /// How.
-        exit: ptyard_core::Exit,
-        /// End of the log.
-        offset: u64,
-    },
+/// A running yard. Clones share it; when the last one is dropped, every program is ended.
+#[derive(Clone)]
+pub struct Yard {
+    pub(crate) inner: Arc<Inner>,
 }
 
-impl Follow {
-    /// The next item; `None` after [`FollowItem::Exit`] or when the terminal was removed. Cancel-safe.
-    pub async fn next(&mut self) -> Option<FollowItem> {
-        todo!()
-    }
-    /// The terminal, the first offset, the size now.
-    #[must_use]
-    pub fn hello(&self) -> (TerminalId, u64, Size) {
-        todo!()
-    }
-}
-
-/// Events from a number on.
-pub struct EventStream {}
-
-impl EventStream {
-    /// The next event; waits for it. Cancel-safe. Events that were dropped because nobody asked for them in time are
-    /// told by one event of kind `gap` with `{"from","to"}` (sequence numbers).
-    pub async fn next(&mut self) -> Event {
-        todo!()
-    }
-    /// The next event if it is there already.
-    pub fn try_next(&mut self) -> Option<Event> {
-        todo!()
-    }
+pub(crate) struct Inner {
+    pub(crate) config: YardConfig,
+    pub(crate) state: StateDir,
+    pub(crate) clock: Clock,
+    pub(crate) backends: BTreeMap<&'static str, Box<dyn Backend>>,
+    pub(crate) events: Events,
+    pub(crate) registry: Mutex<Registry>,
+    /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
+    pub(crate) teardowns: Teardowns,
 }
 
 impl Yard {
-    /// Opens the state directory (made if missing, 0700), locks it and starts.
-    pub fn open(_config: YardConfig) -> Result<Self, YardError> {
-        todo!()
+    /// Opens the state directory (made if missing, 0700) and locks it. Terminals of an earlier server are shown as
+    /// ended, cause `lost` unless their end was written down, with their logs readable.
+    ///
+    /// Must be called within a tokio runtime.
+    pub fn open(config: YardConfig) -> Result<Self, YardError> {
+        let local = LocalBackend::new();
+        Self::with_backends(config, vec![Box::new(local)])
     }
-    /// Starts a program and takes its first window.
-    pub async fn exec(&self, _spec: ExecSpec) -> Result<Delivery, YardError> {
-        todo!()
+
+    /// The same with other backends.
+    pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
+        let state = StateDir::open(&config.state)?;
+        let inner = Inner {
+            state,
+            clock: Clock::start(),
+            backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
+            events: Events::new(),
+            registry: Mutex::default(),
+            teardowns: Teardowns::default(),
+            config,
+        };
+        let yard = Self { inner: Arc::new(inner) };
+        yard.find_earlier_terminals()?;
+        Ok(yard)
     }
-    /// Types and takes a window.
-    pub async fn write(&self, _at: &TerminalRef, _spec: WriteSpec) -> Result<Delivery, YardError> {
-        todo!()
+
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.inner.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Reads any range still kept.
-    pub async fn read(
-        &self,
-        _at: &TerminalRef,
-        _since: Option<u64>,
-        _max_bytes: usize,
-    ) -> Result<Range, YardError> {
-        todo!()
+
+    pub(crate) fn find(&self, at: &TerminalRef) -> Result<Arc<Entry>, YardError> {
+        self.registry().find(at)
     }
-    /// What a person would see now.
-    pub async fn screen(&self, _at: &TerminalRef, _scrollback: u32) -> Result<ScreenView, YardError> {
-        todo!()
+
+    fn find_earlier_terminals(&self) -> Result<(), YardError> {
+        for id in self.inner.state.terminals()? {
+            let directory = self.inner.state.terminal(id);
+            let opened = Record::read(&directory).map_err(|error| error.to_string()).and_then(|record| {
+                let terminal = Terminal::past(id, record.io(), &directory, self.inner.clock);
+                Ok((record, terminal.map_err(|error| error.to_string())?))
+            });
+            match opened {
+                Ok((record, terminal)) => {
+                    let entry = Entry::new(terminal, record, self.inner.clock.now());
+                    let mut registry = self.registry();
+                    registry.short_ids.keep(entry.record.session_id);
+                    registry.insert(Arc::new(entry));
+                }
+                Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
+            }
+        }
+        Ok(())
     }
-    /// Waits for a condition.
-    pub async fn wait(
-        &self,
-        _at: &TerminalRef,
-        _until: &[String],
-        _since: Option<u64>,
-        _timeout: Option<Duration>,
-    ) -> Result<WaitOutcome, YardError> {
-        todo!()
-    }
-    /// Changes the size.
-    pub async fn resize(&self, _at: &TerminalRef, _size: Size) -> Result<TerminalId, YardError> {
-        todo!()
-    }
-    /// Sends a signal.
-    pub async fn signal(
-        &self,
-        _at: &TerminalRef,
-        _signal: Signal,
-        _target: Target,
-    ) -> Result<TerminalId, YardError> {
-        todo!()
-    }
-    /// Types raw bytes without a window (an attached viewer).
-    pub async fn type_bytes(&self, _at: &TerminalRef, _bytes: Vec<u8>) -> Result<TerminalId, YardError> {
-        todo!()
-    }
-    /// Ends the input.
-    pub async fn close_stdin(&self, _at: &TerminalRef) -> Result<TerminalId, YardError> {
-        todo!()
-    }
-    /// Ends the program and its whole tree.
-    pub async fn kill(&self, _at: &TerminalRef, _grace: Option<Duration>) -> Result<KillOutcome, YardError> {
-        todo!()
-    }
-    /// Removes an ended terminal and its log.
-    pub async fn remove(&self, _at: &TerminalRef) -> Result<TerminalId, YardError> {
-        todo!()
-    }
+
     /// All terminals, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Info> {
-        todo!()
+        let entries: Vec<_> = self.registry().all().cloned().collect();
+        entries.iter().map(|entry| entry.info(&self.inner.clock)).collect()
     }
+
     /// One terminal.
-    pub fn info(&self, _at: &TerminalRef) -> Result<Info, YardError> {
-        todo!()
+    pub fn info(&self, at: &TerminalRef) -> Result<Info, YardError> {
+        Ok(self.find(at)?.info(&self.inner.clock))
     }
-    /// Follows a terminal's output; `None` begins at the end of the log now.
-    pub fn follow(&self, _at: &TerminalRef, _since: Option<u64>) -> Result<Follow, YardError> {
-        todo!()
-    }
+
     /// Events with a number greater than `since`; `None` is from now on.
     #[must_use]
-    pub fn events(&self, _since: Option<u64>) -> EventStream {
-        todo!()
+    pub fn events(&self, since: Option<u64>) -> EventStream {
+        self.inner.events.since(since)
     }
-    /// Ends every program, waits until they are gone, and closes.
-    pub async fn shutdown(&self) {
-        todo!()
+
+    pub(crate) fn backend(&self, name: &str) -> Result<&dyn Backend, YardError> {
+        self.inner.backends.get(name).map(AsRef::as_ref).ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    }
+
+    pub(crate) fn disk_error(what: &str, error: &std::io::Error) -> YardError {
+        let full = error.raw_os_error() == Some(rustix::io::Errno::NOSPC.raw_os_error());
+        let code = if full { ErrorCode::DiskFull } else { ErrorCode::StateUnwritable };
+        YardError::State { code, message: format!("{what}: {error}") }
     }
 }

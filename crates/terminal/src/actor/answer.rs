@@ -1,0 +1,100 @@
+//! Answering the program's queries: once, in order, and never into a shell that did not ask.
+//!
+//! A reply is input. It is written only while the tty is in raw mode, because in line mode no program can read a reply
+//! (it carries no newline) and the next reader, often a shell, would take it for a command. It is dropped when a line
+//! editor of the program in the foreground began after the question: the asker is gone and the shell is back.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ptyard_core::{Moment, Size};
+use ptyard_screen::{Query, ReplyContext, reply};
+
+use super::Actor;
+
+/// Most queries that wait for an answer; of more, the oldest are dropped: who asks so many waits for none.
+const WAITING: usize = 64;
+
+/// When a query that came in line mode is looked at again: a script prints the question first and switches to raw
+/// mode when it begins to read, a millisecond later; on a busy machine it may take longer.
+const LOOKS: [Duration; 4] =
+    [Duration::from_millis(5), Duration::from_millis(20), Duration::from_millis(60), Duration::from_millis(150)];
+
+struct Waiting {
+    at: u64,
+    query: Query,
+    asked: Moment,
+    looks: usize,
+}
+
+/// The queries that wait for an answer.
+#[derive(Default)]
+pub(super) struct Answers {
+    waiting: VecDeque<Waiting>,
+    /// Offset after the last sign that a line editor began to read.
+    line_editor: Option<u64>,
+}
+
+impl Answers {
+    pub(super) fn asked(&mut self, at: u64, query: Query, now: Moment) {
+        if self.waiting.len() == WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Waiting { at, query, asked: now, looks: 0 });
+    }
+
+    pub(super) fn line_editor_began(&mut self, at: u64) {
+        self.line_editor = Some(at);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Moment> {
+        let first = self.waiting.front()?;
+        LOOKS.get(first.looks).map(|after| first.asked + *after)
+    }
+}
+
+impl Actor {
+    /// Answers what can be answered now. Runs after the output was drained.
+    pub(super) fn answer_queries(&mut self, now: Moment) {
+        if self.answers.waiting.is_empty() {
+            return;
+        }
+        if self.sink.is_none() || self.exit_seen {
+            self.answers.waiting.clear();
+            return;
+        }
+        let Some(tty) = self.control.tty_state() else {
+            self.answers.waiting.clear();
+            return;
+        };
+        if tty.line_mode {
+            self.look_again_later(now);
+            return;
+        }
+        while let Some(waiting) = self.answers.waiting.pop_front() {
+            let shell_is_back = tty.program_in_foreground && self.answers.line_editor.is_some_and(|editor| editor > waiting.at);
+            if shell_is_back {
+                continue;
+            }
+            let context = self.reply_context(&waiting, now);
+            if let Some(bytes) = reply(&waiting.query, &context) {
+                self.queue.push_answer(bytes);
+            }
+        }
+    }
+
+    fn look_again_later(&mut self, now: Moment) {
+        for waiting in &mut self.answers.waiting {
+            while LOOKS.get(waiting.looks).is_some_and(|after| waiting.asked + *after <= now) {
+                waiting.looks += 1;
+            }
+        }
+        self.answers.waiting.retain(|waiting| waiting.looks < LOOKS.len());
+    }
+
+    fn reply_context(&mut self, waiting: &Waiting, now: Moment) -> ReplyContext {
+        let cursor = waiting.query.needs_cursor().then(|| self.cursor_at(waiting.at, now)).flatten();
+        let size: Size = self.now.size;
+        ReplyContext { cursor: cursor.unwrap_or_default(), size, modes: self.scanner.modes().clone() }
+    }
+}

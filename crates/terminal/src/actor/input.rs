@@ -1,0 +1,317 @@
+//! The one queue that all input of a terminal passes.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::backend::{ControlError, InputEnd, Sink};
+
+/// How many writes may wait. The commands channel behind it holds the rest of the callers back.
+pub(super) const QUEUE_JOBS: usize = 64;
+
+/// What is typed, and what must be typed if it is cut short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// Typed instead of the rest when the write is taken back after it began (the end marker of a paste).
+    pub if_cut: Bytes,
+}
+
+impl Typed {
+    /// Bytes that may be cut anywhere.
+    #[must_use]
+    pub fn raw(bytes: impl Into<Bytes>) -> Self {
+        Self { bytes: bytes.into(), if_cut: Bytes::new() }
+    }
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes the program's terminal took.
+    pub taken: usize,
+    /// Bytes that were taken back.
+    pub taken_back: usize,
+    /// End of the log right before the first byte was written: output from here on came after the write began.
+    pub mark: u64,
+    /// Whether the input had ended before everything was taken.
+    pub input_ended: bool,
+}
+
+/// One entry of the queue.
+pub(super) enum Job {
+    /// Bytes to type.
+    Type(Typing),
+    /// The end of the input, behind everything that was typed before it.
+    Close(oneshot::Sender<Result<(), ControlError>>),
+}
+
+/// One write.
+pub(super) struct Typing {
+    typed: Typed,
+    taken: usize,
+    mark: Option<u64>,
+    /// Resolves when the caller takes the write back or is gone; `None` for our own replies to queries.
+    cancelled: Option<oneshot::Receiver<()>>,
+    reply: Option<oneshot::Sender<Written>>,
+}
+
+impl Job {
+    pub(super) fn new(typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written>) -> Self {
+        Self::Type(Typing { typed, taken: 0, mark: None, cancelled: Some(cancelled), reply: Some(reply) })
+    }
+
+    fn answer(bytes: Vec<u8>) -> Self {
+        Self::Type(Typing { typed: Typed::raw(bytes), taken: 0, mark: None, cancelled: None, reply: None })
+    }
+
+    /// Whether another job must not come before it.
+    fn goes_first(&self) -> bool {
+        matches!(self, Self::Type(typing) if typing.taken > 0 || typing.reply.is_none())
+    }
+}
+
+impl Typing {
+    fn finish(mut self, taken_back: usize, input_ended: bool, end: u64) {
+        if let Some(reply) = self.reply.take() {
+            let mark = self.mark.unwrap_or(end);
+            let _gone = reply.send(Written { taken: self.taken, taken_back, mark, input_ended });
+        }
+    }
+}
+
+/// The queue.
+///
+/// # Invariants
+/// 1. Bytes of different jobs never mix: a job is finished, taken back or cut before the next one begins.
+/// 2. A job that began and is taken back leaves `if_cut` behind, nothing else.
+#[derive(Default)]
+pub(super) struct InputQueue {
+    jobs: VecDeque<Job>,
+}
+
+/// What one round of writing left.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum InputStep {
+    /// Nothing waits, or the program does not take more now.
+    Idle,
+    /// The input ended; what waited was answered so.
+    Ended,
+}
+
+impl InputQueue {
+    pub(super) fn is_full(&self) -> bool {
+        self.jobs.len() >= QUEUE_JOBS
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub(super) fn push(&mut self, job: Job) {
+        self.jobs.push_back(job);
+    }
+
+    /// Puts an answer to a query next: behind the job that began, before all others.
+    pub(super) fn push_answer(&mut self, bytes: Vec<u8>) {
+        let first = self.jobs.iter().take_while(|job| job.goes_first()).count();
+        self.jobs.insert(first, Job::answer(bytes));
+    }
+
+    /// Writes what the program takes. `end` is the end of the log now; the caller drained the output just before.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Option<Box<dyn Sink>>, end: u64) -> InputStep {
+        loop {
+            let Some(open) = sink else {
+                return self.end_all(end);
+            };
+            match self.jobs.pop_front() {
+                None => return InputStep::Idle,
+                Some(Job::Close(reply)) => {
+                    let closed = open.close();
+                    if closed == Ok(InputEnd::Closed) {
+                        *sink = None;
+                    }
+                    let _gone = reply.send(closed.map(|_| ()));
+                }
+                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end) {
+                    TypingStep::Waits(typing) => {
+                        self.jobs.push_front(Job::Type(typing));
+                        return InputStep::Idle;
+                    }
+                    TypingStep::Finished => {}
+                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec())),
+                    TypingStep::Ended => return self.end_all(end),
+                },
+            }
+        }
+    }
+
+    /// Answers everything that waits: the input has ended.
+    pub(super) fn end_all(&mut self, end: u64) -> InputStep {
+        if self.jobs.is_empty() {
+            return InputStep::Idle;
+        }
+        for job in self.jobs.drain(..) {
+            match job {
+                Job::Type(typing) => typing.end(end),
+                Job::Close(reply) => {
+                    let _gone = reply.send(Err(ControlError::StdinClosed));
+                }
+            }
+        }
+        InputStep::Ended
+    }
+}
+
+/// What one write came to.
+enum TypingStep {
+    Waits(Typing),
+    Finished,
+    /// It was taken back after it began: this is typed in place of its rest.
+    Cut(Bytes),
+    Ended,
+}
+
+impl Typing {
+    fn poll_write(mut self, cx: &mut Context<'_>, sink: &mut dyn Sink, end: u64) -> TypingStep {
+        loop {
+            let rest = self.typed.bytes.len() - self.taken;
+            if rest == 0 {
+                self.finish(0, false, end);
+                return TypingStep::Finished;
+            }
+            if let Some(cancelled) = &mut self.cancelled
+                && Pin::new(cancelled).poll(cx).is_ready()
+            {
+                let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
+                self.finish(rest, false, end);
+                return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
+            }
+            self.mark.get_or_insert(end);
+            match sink.poll_write(cx, &self.typed.bytes[self.taken..]) {
+                Poll::Pending => return TypingStep::Waits(self),
+                Poll::Ready(Ok(taken)) => self.taken += taken,
+                Poll::Ready(Err(error)) => {
+                    tracing::debug!(%error, "the program's input ended");
+                    self.end(end);
+                    return TypingStep::Ended;
+                }
+            }
+        }
+    }
+
+    /// The input ended before everything was taken.
+    fn end(self, end: u64) {
+        let rest = self.typed.bytes.len() - self.taken;
+        self.finish(rest, true, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+    use std::task::Waker;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Slow {
+        got: Arc<Mutex<Vec<u8>>>,
+        room: Arc<Mutex<usize>>,
+    }
+
+    impl Sink for Slow {
+        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            let mut room = self.room.lock().unwrap();
+            let n = bytes.len().min(*room);
+            if n == 0 {
+                return Poll::Pending;
+            }
+            *room -= n;
+            self.got.lock().unwrap().extend_from_slice(&bytes[..n]);
+            Poll::Ready(Ok(n))
+        }
+        fn close(&mut self) -> Result<InputEnd, ControlError> {
+            Ok(InputEnd::Closed)
+        }
+    }
+
+    fn job(typed: Typed) -> (Job, oneshot::Sender<()>, oneshot::Receiver<Written>) {
+        let (cancel, cancelled) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
+        (Job::new(typed, cancelled, reply), cancel, answer)
+    }
+
+    fn turn(queue: &mut InputQueue, sink: &mut Option<Box<dyn Sink>>) -> InputStep {
+        queue.poll_write(&mut Context::from_waker(Waker::noop()), sink, 10)
+    }
+
+    #[test]
+    fn law_07_a_cut_paste_is_closed_and_nothing_comes_between() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let paste = Typed { bytes: Bytes::from_static(b"<hello>"), if_cut: Bytes::from_static(b">") };
+        let (first, cancel, mut answer) = job(paste);
+        let (second, _keep, _answer) = job(Typed::raw(&b"next"[..]));
+        queue.push(first);
+        queue.push(second);
+        *slow.room.lock().unwrap() = 3;
+        turn(&mut queue, &mut sink);
+        queue.push_answer(b"R".to_vec());
+        drop(cancel);
+        turn(&mut queue, &mut sink);
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert_eq!(*slow.got.lock().unwrap(), b"<he>Rnext");
+        assert_eq!(answer.try_recv().unwrap(), Written { taken: 3, taken_back: 4, mark: 10, input_ended: false });
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_write_that_never_began_is_taken_back_whole() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (first, cancel, mut answer) = job(Typed { bytes: Bytes::from_static(b"abc"), if_cut: Bytes::from_static(b">") });
+        queue.push(first);
+        turn(&mut queue, &mut sink);
+        drop(cancel);
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert!(slow.got.lock().unwrap().is_empty());
+        assert_eq!(answer.try_recv().unwrap().taken_back, 3);
+    }
+
+    #[test]
+    fn case_e05_the_end_of_the_input_waits_for_what_was_typed_before_it() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (first, _keep, _answer) = job(Typed::raw(&b"abc"[..]));
+        let (reply, mut closed) = oneshot::channel();
+        queue.push(first);
+        queue.push(Job::Close(reply));
+        turn(&mut queue, &mut sink);
+        assert!(sink.is_some() && closed.try_recv().is_err(), "still open while bytes wait");
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert_eq!(*slow.got.lock().unwrap(), b"abc");
+        assert!(sink.is_none());
+        assert_eq!(closed.try_recv().unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn writes_to_an_input_that_ended_are_answered_so() {
+        let mut queue = InputQueue::default();
+        let (first, _cancel, mut answer) = job(Typed::raw(&b"abc"[..]));
+        queue.push(first);
+        assert_eq!(queue.poll_write(&mut Context::from_waker(Waker::noop()), &mut None, 5), InputStep::Ended);
+        assert!(answer.try_recv().unwrap().input_ended);
+    }
+}

@@ -1,0 +1,379 @@
+//! The actor: one task owns one terminal.
+//!
+//! Everything that must be ordered is ordered because this task does it: reading output into the log, typing, answering
+//! queries, changing the size, ending. One *turn* of the actor is one synchronous step over everything that is ready;
+//! between two turns the task sleeps until a descriptor, a command or a deadline wakes it.
+
+mod answer;
+mod command;
+mod input;
+mod look;
+mod output;
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ptyard_core::end::{EndRule, EndStep};
+use ptyard_core::{Cause, Exit, Moment, Size};
+use ptyard_screen::Scanner;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Sleep;
+
+pub use self::command::{Killed, KilledBy, Look};
+pub(crate) use self::command::Command;
+pub use self::input::{Typed, Written};
+pub(crate) use self::look::rebuild;
+use self::answer::Answers;
+use self::input::{InputQueue, Job};
+use self::look::Looks;
+use crate::backend::{BoxFuture, Control, ControlError, Io, KillReport, Sink, Source, Started, Target};
+use crate::clock::Clock;
+use crate::log::{LogReader, LogWriter};
+use crate::observed::{Observer, SharedObserved, TerminalEvent};
+use crate::progress::{Progress, Sealed};
+
+/// Most commands handled in one turn, so that output and commands cannot starve each other.
+const COMMANDS_PER_TURN: usize = 16;
+
+/// The actor's state.
+///
+/// # Invariants
+/// 1. `progress.end` never exceeds the log's published end, and equals it after every turn.
+/// 2. Exactly one end is reported: `progress.sealed` goes from `None` to `Some` once and never changes.
+/// 3. After the source has closed it is never read again.
+pub(crate) struct Actor {
+    clock: Clock,
+    io: Io,
+    source: Option<Box<dyn Source>>,
+    sink: Option<Box<dyn Sink>>,
+    control: Box<dyn Control>,
+    log: LogWriter,
+    reader: LogReader,
+    commands: mpsc::Receiver<Command>,
+    /// All handles are gone, or [`Command::Close`] came: end the program and finish.
+    closing: bool,
+    queue: InputQueue,
+    end: EndRule,
+    /// When the end rule wants to look again.
+    end_look: Option<Moment>,
+    kills: Vec<(BoxFuture<'static, KillReport>, Option<oneshot::Sender<Killed>>)>,
+    /// Kill replies that wait for the end to be reported.
+    killed: VecDeque<(KillReport, oneshot::Sender<Killed>)>,
+    killed_by: Option<KilledBy>,
+    signalled: Option<i32>,
+    scanner: Scanner,
+    answers: Answers,
+    looks: Looks,
+    /// When a log that could not be written is tried again.
+    held_back: Option<Moment>,
+    /// Scratch: what the side parser saw in one read.
+    signals: Vec<ptyard_screen::Signal>,
+    progress: watch::Sender<Progress>,
+    /// The same as in `progress`, changed during a turn and published at its end.
+    now: Progress,
+    observed: Arc<SharedObserved>,
+    observer: Arc<dyn Observer>,
+    timer: Option<(Moment, Pin<Box<Sleep>>)>,
+}
+
+/// What an actor is made of.
+pub(crate) struct Parts {
+    pub(crate) clock: Clock,
+    pub(crate) io: Io,
+    pub(crate) started: Started,
+    pub(crate) log: LogWriter,
+    pub(crate) reader: LogReader,
+    pub(crate) observed: Arc<SharedObserved>,
+    pub(crate) observer: Arc<dyn Observer>,
+}
+
+/// Starts the task of a terminal.
+pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Progress>) {
+    let size = match parts.io {
+        Io::Tty(size) => size,
+        Io::Pipes(_) => Size::DEFAULT,
+    };
+    parts.observed.lock().sizes.push((0, size));
+    let (commands, receiver) = mpsc::channel(command::COMMANDS);
+    let now = Progress::start(size);
+    let (progress, watcher) = watch::channel(now.clone());
+    let mut actor = Actor {
+        clock: parts.clock,
+        io: parts.io,
+        source: Some(parts.started.source),
+        sink: parts.started.sink,
+        control: parts.started.control,
+        log: parts.log,
+        reader: parts.reader,
+        commands: receiver,
+        closing: false,
+        queue: InputQueue::default(),
+        end: EndRule::new(),
+        end_look: None,
+        kills: Vec::new(),
+        killed: VecDeque::new(),
+        killed_by: None,
+        signalled: None,
+        scanner: Scanner::new(),
+        answers: Answers::default(),
+        looks: Looks::default(),
+        held_back: None,
+        signals: Vec::new(),
+        progress,
+        now,
+        observed: parts.observed,
+        observer: parts.observer,
+        timer: None,
+    };
+    tokio::spawn(std::future::poll_fn(move |cx| actor.poll_turn(cx)));
+    (commands, watcher)
+}
+
+impl Actor {
+    /// One turn; `Ready` when nothing is left to do for good.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let now = self.clock.now();
+            self.poll_commands(cx);
+            self.poll_output(cx, now);
+            self.poll_exit(cx, now);
+            self.answer_queries(now);
+            self.poll_input(cx);
+            self.poll_kills(cx);
+            self.poll_end(now);
+            self.poll_looks(cx, now);
+            self.publish();
+            self.check_invariants();
+            if self.is_finished() {
+                self.finish();
+                return Poll::Ready(());
+            }
+            if self.poll_timer(cx, now).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn poll_commands(&mut self, cx: &mut Context<'_>) {
+        for _ in 0..COMMANDS_PER_TURN {
+            if self.queue.is_full() {
+                return;
+            }
+            match self.commands.poll_recv(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(command)) => self.follow(command),
+                Poll::Ready(None) => {
+                    self.close();
+                    return;
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+    }
+
+    fn follow(&mut self, command: Command) {
+        match command {
+            Command::Type { typed, cancelled, reply } => self.queue.push(Job::new(typed, cancelled, reply)),
+            Command::CloseStdin { reply } => self.queue.push(Job::Close(reply)),
+            Command::Resize { size, reply } => {
+                let _gone = reply.send(self.resize(size));
+            }
+            Command::Signal { signal, target, reply } => {
+                let sent = if self.now.sealed.is_some() { Err(ControlError::Exited) } else { self.control.signal(signal, target) };
+                if sent.is_ok() && target == Target::Program {
+                    self.signalled = Some(signal.0);
+                }
+                let _gone = reply.send(sent);
+            }
+            Command::Kill { grace, by, reply } => self.kill(grace, by, Some(reply)),
+            Command::Look { scrollback, reply } => self.looks.ask(scrollback, reply),
+            Command::TtyState { reply } => {
+                let _gone = reply.send(self.control.tty_state());
+            }
+            Command::Modes { reply } => {
+                let _gone = reply.send(self.scanner.modes().clone());
+            }
+            Command::Close => self.close(),
+        }
+    }
+
+    fn resize(&mut self, size: Size) -> Result<(), ControlError> {
+        if self.now.sealed.is_some() {
+            return Err(ControlError::Exited);
+        }
+        self.control.resize(size)?;
+        self.now.size = size;
+        self.observed.lock().sizes.push((self.now.end, size));
+        self.observer.event(TerminalEvent::Resized(size));
+        Ok(())
+    }
+
+    fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
+        if !self.end.is_reaped() {
+            self.killed_by.get_or_insert(by);
+        }
+        let kill = self.control.kill(grace);
+        self.kills.push((kill, reply));
+    }
+
+    fn close(&mut self) {
+        if !self.closing {
+            self.closing = true;
+            self.commands.close();
+            if !self.end.is_reaped() || self.control.descendants() > 0 {
+                self.kill(Duration::ZERO, KilledBy("remove"), None);
+            }
+        }
+    }
+
+    fn poll_input(&mut self, cx: &mut Context<'_>) {
+        if !self.queue.is_empty() {
+            self.queue.poll_write(cx, &mut self.sink, self.now.end);
+        }
+    }
+
+    fn poll_exit(&mut self, cx: &mut Context<'_>, now: Moment) {
+        if self.end.is_reaped() {
+            return;
+        }
+        if let Poll::Ready(exit) = self.control.poll_exit(cx) {
+            self.end.exited(self.with_our_cause(exit), now);
+            // Bytes written right before the exit may have come in after this turn's reading.
+            self.poll_output(cx, now);
+        }
+    }
+
+    /// An end that we caused carries our name.
+    fn with_our_cause(&self, mut exit: Exit) -> Exit {
+        if let Some(by) = &self.killed_by {
+            exit.cause = Cause::Killed;
+            exit.by = Some(by.0.to_owned());
+        } else if exit.signal.is_some() && exit.signal == self.signalled {
+            exit.cause = Cause::Killed;
+            exit.by = Some("signal".to_owned());
+        }
+        exit
+    }
+
+    fn poll_kills(&mut self, cx: &mut Context<'_>) {
+        let mut done = Vec::new();
+        self.kills.retain_mut(|(kill, reply)| match kill.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(report) => {
+                done.extend(reply.take().map(|reply| (report, reply)));
+                false
+            }
+        });
+        self.killed.extend(done);
+    }
+
+    /// Reports the end once the end rule says so, and the kills that waited for it.
+    fn poll_end(&mut self, now: Moment) {
+        if let Some(exit) = self.end_now(now) {
+            self.queue.end_all(self.now.end);
+            self.sink = None;
+            if let Err(error) = self.log.seal(&exit) {
+                tracing::warn!(%error, "the log could not be sealed on disk");
+            }
+            self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
+            self.observer.event(TerminalEvent::Exited(exit, now));
+        }
+        let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());
+        if exit.is_some() || self.killed.iter().any(|(report, _)| !report.survivors.is_empty()) {
+            for (report, reply) in self.killed.drain(..) {
+                let _gone = reply.send(Killed { report, exit: exit.clone() });
+            }
+        }
+    }
+
+    /// The end, in the turn in which it can be reported.
+    fn end_now(&mut self, now: Moment) -> Option<Exit> {
+        // While the log holds reading back, quiet means nothing.
+        if self.now.sealed.is_some() || !self.end.is_reaped() || (self.held_back.is_some() && !self.closing) {
+            return None;
+        }
+        match self.end.look(now, self.control.descendants()) {
+            EndStep::Seal(exit) => {
+                self.end_look = None;
+                Some(exit)
+            }
+            EndStep::Wait(until) => {
+                self.end_look = until;
+                None
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        self.progress.send_if_modified(|published| {
+            let changed = *published != self.now;
+            if changed {
+                published.clone_from(&self.now);
+            }
+            changed
+        });
+    }
+
+    fn is_finished(&mut self) -> bool {
+        if !self.kills.is_empty() || !self.killed.is_empty() {
+            return false;
+        }
+        if self.closing {
+            // The kill is done: either the end was reported, or something survived and is left behind.
+            return self.now.sealed.is_some() || !self.end.is_reaped();
+        }
+        self.now.sealed.is_some()
+            && self.source.is_none()
+            && self.looks.is_idle()
+            && self.commands.is_empty()
+            && self.control.descendants() == 0
+    }
+
+    fn finish(&mut self) {
+        self.commands.close();
+        if self.closing {
+            self.now.removed = true;
+        }
+        self.publish();
+        if let Err(error) = self.log.close() {
+            tracing::warn!(%error, "the log could not be closed");
+        }
+    }
+
+    /// Arms the timer for the next deadline; `Ready` when one has passed.
+    fn poll_timer(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<()> {
+        let wanted = [
+            self.end_look,
+            self.answers.deadline(),
+            self.looks.deadline(),
+            self.held_back,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        let Some(at) = wanted else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        if at <= now {
+            return Poll::Ready(());
+        }
+        if self.timer.as_ref().is_none_or(|(armed, _)| *armed != at) {
+            self.timer = Some((at, Box::pin(tokio::time::sleep_until(self.clock.instant(at)))));
+        }
+        let (_, sleep) = self.timer.as_mut().expect("invariant: the timer was just armed");
+        sleep.as_mut().poll(cx)
+    }
+
+    fn check_invariants(&self) {
+        if cfg!(debug_assertions) {
+            let bounds = self.reader.bounds();
+            assert_eq!(self.now.end, bounds.end, "invariant 1: the published end is the log's");
+            let published = self.progress.borrow();
+            assert!(published.sealed.is_none() || published.sealed == self.now.sealed, "invariant 2: one end");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading output: straight from the program into the log, with the side parser looking on.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ptyard_core::Moment;
+use ptyard_screen::{PromptMark, Signal};
+
+use super::Actor;
+use crate::backend::Io;
+use crate::log::Fill;
+use crate::observed::TerminalEvent;
+
+/// Bytes read in one turn before commands and input get their turn again.
+const BYTES_PER_TURN: usize = 256 * 1024;
+
+/// How long to wait before a log that could not be written is tried again. Programs block meanwhile; nothing is lost.
+const RETRY: Duration = Duration::from_millis(250);
+
+impl Actor {
+    /// Reads until the program has nothing more right now, or the turn's share is used up.
+    pub(super) fn poll_output(&mut self, cx: &mut Context<'_>, now: Moment) {
+        if self.held_back.is_some() && !self.try_resume(now) {
+            return;
+        }
+        let before = self.now.end;
+        loop {
+            let Some(source) = &mut self.source else { break };
+            if self.now.end - before >= BYTES_PER_TURN as u64 {
+                cx.waker().wake_by_ref();
+                break;
+            }
+            let at = self.now.end;
+            let scanner = matches!(self.io, Io::Tty(_)).then_some(&mut self.scanner);
+            let signals = &mut self.signals;
+            let filled = self.log.poll_fill(|free| {
+                let read = source.poll_read(cx, free);
+                if let (Poll::Ready(Ok(n)), Some(scanner)) = (&read, scanner) {
+                    scanner.scan(at, &free[..*n], &mut |signal| signals.push(signal));
+                }
+                read
+            });
+            match filled {
+                Poll::Pending => break,
+                Poll::Ready(Ok(Fill::Read(0))) => self.source_closed(),
+                Poll::Ready(Ok(Fill::Read(n))) => {
+                    self.now.end += n as u64;
+                    self.take_signals();
+                }
+                Poll::Ready(Ok(Fill::Blocked(error))) => {
+                    self.hold_back(error.to_string(), now);
+                    break;
+                }
+                Poll::Ready(Err(error)) => {
+                    tracing::debug!(%error, "the program's output ended with an error");
+                    self.source_closed();
+                }
+            }
+        }
+        if self.now.end > before {
+            self.now.last_output = Some(now);
+            self.end.output(now);
+        }
+    }
+
+    fn source_closed(&mut self) {
+        self.source = None;
+        self.end.output_closed();
+    }
+
+    fn hold_back(&mut self, why: String, now: Moment) {
+        if self.now.held_back.is_none() {
+            self.observer.event(TerminalEvent::HeldBack(why.clone()));
+        }
+        self.now.held_back = Some(why);
+        self.held_back = Some(now + RETRY);
+    }
+
+    /// Tries the log again when its time has come; whether reading may go on.
+    fn try_resume(&mut self, now: Moment) -> bool {
+        if self.held_back.is_some_and(|retry| now < retry) {
+            return false;
+        }
+        match self.log.flush() {
+            Ok(()) => {
+                self.held_back = None;
+                self.now.held_back = None;
+                self.observer.event(TerminalEvent::Resumed);
+                true
+            }
+            Err(error) => {
+                self.hold_back(error.to_string(), now);
+                false
+            }
+        }
+    }
+
+    /// Follows what the side parser saw.
+    fn take_signals(&mut self) {
+        if self.signals.is_empty() {
+            return;
+        }
+        let mut signals = std::mem::take(&mut self.signals);
+        for signal in signals.drain(..) {
+            match signal {
+                Signal::Query { at, query } => self.answers.asked(at, query, self.clock.now()),
+                Signal::Prompt { at, mark } => {
+                    if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {
+                        self.now.prompt = Some(at);
+                    }
+                    self.answers.line_editor_began(at);
+                }
+                Signal::BracketedPasteOn { at } => self.answers.line_editor_began(at),
+                Signal::Title { title, .. } => {
+                    self.observed.lock().title.clone_from(&title);
+                    self.observer.event(TerminalEvent::Title(title));
+                }
+                Signal::Cwd { path, .. } => self.observed.lock().cwd = Some(path),
+                Signal::Status { at, status } => {
+                    self.observed.lock().status = Some((at, status.clone()));
+                    self.observer.event(TerminalEvent::Status(status));
+                }
+                Signal::Notification { text, .. } => self.observer.event(TerminalEvent::Notification(text)),
+                Signal::ClipboardWrite { bytes, .. } => self.observer.event(TerminalEvent::ClipboardDropped(bytes)),
+                Signal::Bell { .. } | Signal::Progress { .. } => {}
+            }
+        }
+        self.signals = signals;
+    }
+}

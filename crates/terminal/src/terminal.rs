@@ -1,0 +1,274 @@
+//! The handle of a terminal.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_screen::Modes;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Typed, Written};
+use crate::backend::{Backend, ControlError, Io, Signal, StartError, StartSpec, Target, TtyState};
+use crate::clock::Clock;
+use crate::cursor::SharedCursor;
+use crate::log::{LogConfig, LogError, LogReader, LogWriter};
+use crate::observed::{Observer, SharedObserved};
+use crate::pause::Pauses;
+use crate::progress::Progress;
+
+/// A terminal: one program, its log, its input queue and its life. Clones share it.
+///
+/// When the last clone is dropped, the program's whole tree is ended. Callers hold nothing but messages to the actor
+/// and cursors of the log: dropping any future of this type cancels the wait and nothing else.
+#[derive(Clone)]
+pub struct Terminal {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) id: TerminalId,
+    pub(crate) io: Io,
+    pub(crate) pid: Option<u32>,
+    pub(crate) clock: Clock,
+    pub(crate) log: LogReader,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) cursor: SharedCursor,
+    pub(crate) observed: Arc<SharedObserved>,
+    pub(crate) pauses: Pauses,
+}
+
+/// Why a terminal could not be started or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TerminalError {
+    /// The program did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The log could not be made or read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The control did nothing.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// It has no stdin.
+    #[error("stdin is not available for this program")]
+    NoStdin,
+}
+
+impl TerminalError {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Start(error) => error.code,
+            Self::Log(error) => error.code(),
+            Self::Control(error) => error.code(),
+            Self::NoStdin => ErrorCode::NoStdin,
+        }
+    }
+}
+
+/// What a terminal is started with, beside the program itself.
+pub struct Surroundings {
+    /// The clock.
+    pub clock: Clock,
+    /// Limits of the log.
+    pub log: LogConfig,
+    /// Who is told what happens.
+    pub observer: Arc<dyn Observer>,
+    /// Pause points for tests.
+    pub pauses: Pauses,
+}
+
+impl Terminal {
+    /// Makes the log in `directory`, starts the program and its actor.
+    ///
+    /// The log comes first: a program that cannot be recorded is not started.
+    pub async fn start(
+        backend: &dyn Backend,
+        spec: StartSpec,
+        directory: &Path,
+        surroundings: Surroundings,
+    ) -> Result<Self, TerminalError> {
+        let (log, reader) = LogWriter::create(directory, surroundings.log)?;
+        let (id, io) = (spec.id, spec.io);
+        let started = backend.start(spec).await?;
+        let pid = started.pid;
+        let observed = Arc::new(SharedObserved::default());
+        let (commands, progress) = actor::spawn(Parts {
+            clock: surroundings.clock,
+            io,
+            started,
+            log,
+            reader: reader.clone(),
+            observed: Arc::clone(&observed),
+            observer: surroundings.observer,
+        });
+        let inner = Inner {
+            id,
+            io,
+            pid,
+            clock: surroundings.clock,
+            log: reader,
+            progress,
+            commands,
+            cursor: SharedCursor::default(),
+            observed,
+            pauses: surroundings.pauses,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> TerminalId {
+        self.inner.id
+    }
+
+    /// Its streams, with the size it was started with.
+    #[must_use]
+    pub fn io(&self) -> Io {
+        self.inner.io
+    }
+
+    /// The process id on its backend.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.inner.pid
+    }
+
+    /// Its log.
+    #[must_use]
+    pub fn log(&self) -> &LogReader {
+        &self.inner.log
+    }
+
+    /// The cursor its windows share.
+    #[must_use]
+    pub fn cursor(&self) -> &SharedCursor {
+        &self.inner.cursor
+    }
+
+    /// A watch of how far it is.
+    #[must_use]
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.inner.progress.clone()
+    }
+
+    /// What its output said about itself.
+    #[must_use]
+    pub fn observed(&self) -> &SharedObserved {
+        &self.inner.observed
+    }
+
+    /// How it ended, once that was reported.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        self.inner.progress.borrow().sealed.as_ref().map(|sealed| sealed.exit.clone())
+    }
+
+    /// Types; resolves when everything was taken, or with what was taken when the input ended.
+    ///
+    /// Dropped, the write is taken back: what the program took stays taken, the rest is never typed.
+    pub async fn type_in(&self, typed: Typed) -> Result<Written, TerminalError> {
+        self.type_until(typed, None).await
+    }
+
+    /// Types until `deadline`; then the rest is taken back.
+    pub async fn type_until(
+        &self,
+        typed: Typed,
+        deadline: Option<ptyard_core::Moment>,
+    ) -> Result<Written, TerminalError> {
+        if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
+            return Err(TerminalError::NoStdin);
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        let (reply, mut answer) = oneshot::channel();
+        self.command(Command::Type { typed, cancelled, reply }).await?;
+        let in_time = tokio::select! {
+            biased;
+            written = &mut answer => Some(written),
+            () = self.inner.clock.sleep_until(deadline) => None,
+        };
+        let written = match in_time {
+            Some(written) => written,
+            None => {
+                drop(cancel);
+                answer.await
+            }
+        };
+        written.map_err(|_| ControlError::Exited.into())
+    }
+
+    /// Ends the input, behind everything typed before.
+    pub async fn close_stdin(&self) -> Result<(), TerminalError> {
+        if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
+            return Err(TerminalError::NoStdin);
+        }
+        self.ask(|reply| Command::CloseStdin { reply }).await?.map_err(Into::into)
+    }
+
+    /// Changes the size.
+    pub async fn resize(&self, size: Size) -> Result<(), TerminalError> {
+        self.ask(|reply| Command::Resize { size, reply }).await?.map_err(Into::into)
+    }
+
+    /// Sends a signal.
+    pub async fn signal(&self, signal: Signal, target: Target) -> Result<(), TerminalError> {
+        self.ask(|reply| Command::Signal { signal, target, reply }).await?.map_err(Into::into)
+    }
+
+    /// Ends the program and its whole tree, and waits for its end to be reported. The kill goes on when this is dropped.
+    pub async fn kill(&self, grace: Duration, by: KilledBy) -> Killed {
+        match self.ask(|reply| Command::Kill { grace, by, reply }).await {
+            Ok(killed) => killed,
+            Err(_ended) => Killed { report: crate::backend::KillReport::default(), exit: self.exit() },
+        }
+    }
+
+    /// The line discipline now.
+    pub async fn tty_state(&self) -> Result<Option<TtyState>, TerminalError> {
+        self.ask(|reply| Command::TtyState { reply }).await
+    }
+
+    /// The modes the program set.
+    pub async fn modes(&self) -> Result<Modes, TerminalError> {
+        self.ask(|reply| Command::Modes { reply }).await
+    }
+
+    /// What a person would see now, with up to `scrollback` lines of history.
+    pub async fn look(&self, scrollback: usize) -> Result<Look, TerminalError> {
+        if let Ok(look) = self.ask(|reply| Command::Look { scrollback, reply }).await {
+            return Ok(look);
+        }
+        let (inner, now) = (Arc::clone(&self.inner), self.inner.clock.now());
+        let rebuilt = tokio::task::spawn_blocking(move || {
+            let observed = inner.observed.lock().clone();
+            actor::rebuild(inner.io, &inner.log, &observed.sizes, observed.plain_since, scrollback, now)
+        });
+        match rebuilt.await {
+            Ok(look) => Ok(look?),
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Ends the program, if it runs, and the actor; resolves when both are gone and their descriptors closed.
+    pub async fn close(&self) {
+        let mut progress = self.progress();
+        let _ended = self.inner.commands.send(Command::Close).await;
+        // The actor owns the sending half: an error means that it and its descriptors are gone.
+        while progress.changed().await.is_ok() {}
+    }
+
+    async fn command(&self, command: Command) -> Result<(), TerminalError> {
+        self.inner.commands.send(command).await.map_err(|_| ControlError::Exited.into())
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, TerminalError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(command(reply)).await?;
+        answer.await.map_err(|_| ControlError::Exited.into())
+    }
+}

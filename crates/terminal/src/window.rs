@@ -1,0 +1,200 @@
+//! Windows: the driver that feeds the pure [`Collector`] from the log.
+//!
+//! A window is collected in its caller's own future from bytes that stay where they are. Until [`Ready::commit`], which
+//! is one step without a suspension point, nothing has changed; dropping the future or the [`Ready`] at any moment, any
+//! number of times, costs nothing.
+
+use std::time::Duration;
+
+use ptyard_core::{Exit, Moment};
+use ptyard_core::window::{Collected, Collector, CollectorSpec, Condition, Step};
+
+use crate::cursor::Turn;
+use crate::log::LogError;
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Bytes read from the log at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long the driver goes on reading what was there at the deadline. A reader that has fallen behind a flood leaves
+/// the rest to the next window rather than make this one late.
+const CATCH_UP: Duration = Duration::from_millis(20);
+
+/// Silence after which the last line is taken for a prompt, when the shell does not mark its prompts (OSC 133) and the
+/// program itself is in the foreground. Long enough for a line editor to finish drawing on a busy machine.
+const PROMPT_SILENCE: Duration = Duration::from_millis(150);
+
+/// Which cursor a window is taken with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowCursor {
+    /// The shared one: windows on it take turns.
+    Shared,
+    /// The caller's own, at this offset; nothing shared moves.
+    Own(u64),
+}
+
+/// A window to take.
+#[derive(Debug, Clone)]
+pub struct WindowCall {
+    /// The cursor.
+    pub cursor: WindowCursor,
+    /// Output from this offset on is new for the conditions; `None` is where the window begins.
+    pub mark: Option<u64>,
+    /// Most tokens of text; `None` is no cap.
+    pub cap_tokens: Option<i64>,
+    /// What ends the window before its deadline.
+    pub conditions: Vec<Condition>,
+    /// When the call began.
+    pub started: Moment,
+    /// When the window ends in any case; `None` waits as long as it takes.
+    pub deadline: Option<Moment>,
+}
+
+/// A window that is ready and not yet handed over.
+#[derive(Debug)]
+pub struct Ready {
+    collected: Collected,
+    turn: Option<Turn>,
+}
+
+impl Ready {
+    /// The window.
+    #[must_use]
+    pub fn collected(&self) -> &Collected {
+        &self.collected
+    }
+
+    /// Hands the window over and moves the cursor, in one step.
+    #[must_use]
+    pub fn commit(self) -> Collected {
+        if let Some(turn) = self.turn {
+            turn.commit(self.collected.next);
+        }
+        self.collected
+    }
+}
+
+impl Terminal {
+    /// Collects a window. Cancel-safe at every point.
+    pub async fn window(&self, call: WindowCall) -> Result<Ready, LogError> {
+        let pauses = &self.inner.pauses;
+        pauses.point("window.before_turn").await;
+        let turn = match call.cursor {
+            WindowCursor::Own(_) => None,
+            WindowCursor::Shared => tokio::select! {
+                biased;
+                turn = self.inner.cursor.turn() => Some(turn),
+                () = self.inner.clock.sleep_until(call.deadline) => return Ok(self.nothing(call)),
+            },
+        };
+        let from = match (&turn, call.cursor) {
+            (_, WindowCursor::Own(at)) => at,
+            (Some(turn), WindowCursor::Shared) => turn.position(),
+            (None, WindowCursor::Shared) => self.inner.cursor.position(),
+        };
+        pauses.point("window.after_turn").await;
+        let collected = self.collect(from, call).await?;
+        pauses.point("window.before_handover").await;
+        Ok(Ready { collected, turn })
+    }
+
+    /// An empty window for a caller whose turn did not come before its deadline.
+    fn nothing(&self, call: WindowCall) -> Ready {
+        let at = self.inner.cursor.position();
+        let mut collector = Collector::new(CollectorSpec {
+            from: at,
+            mark: at,
+            cap_tokens: call.cap_tokens,
+            conditions: Vec::new(),
+            started: call.started,
+            deadline: call.deadline.or(Some(call.started)),
+        });
+        let _done = collector.step(self.inner.clock.now());
+        Ready { collected: collector.finish(), turn: None }
+    }
+
+    async fn collect(&self, from: u64, call: WindowCall) -> Result<Collected, LogError> {
+        let clock = self.inner.clock;
+        let mut progress = self.progress();
+        let wants_prompt = call.conditions.iter().any(|condition| matches!(condition, Condition::Prompt));
+        let mark = call.mark.unwrap_or(from);
+        let mut collector = Collector::new(CollectorSpec {
+            from,
+            mark,
+            cap_tokens: call.cap_tokens,
+            conditions: call.conditions,
+            started: call.started,
+            deadline: call.deadline,
+        });
+        let mut at = from;
+        let mut buffer = Vec::new();
+        loop {
+            let seen = progress.borrow_and_update().clone();
+            at = self.feed(&mut collector, at, &seen, call.deadline, &mut buffer)?;
+            if let Some(prompt) = seen.prompt {
+                collector.prompt_at(prompt);
+            }
+            self.inner.pauses.point("window.before_step").await;
+            let now = clock.now();
+            let Step::Wait { until } = collector.step(now) else { break };
+            let prompt_look = (wants_prompt && at > mark)
+                .then(|| seen.last_output.map(|last| last + PROMPT_SILENCE))
+                .flatten()
+                .filter(|look| *look > now);
+            self.inner.pauses.point("window.waiting").await;
+            tokio::select! {
+                biased;
+                changed = progress.changed() => if changed.is_err() && progress.borrow().sealed.is_none() {
+                    collector.sealed(Exit::lost(), at);
+                },
+                () = clock.sleep_until(prompt_look), if prompt_look.is_some() => if self.at_prompt().await {
+                    collector.prompt_at(at);
+                },
+                () = clock.sleep_until(until) => {}
+            }
+        }
+        Ok(collector.finish())
+    }
+
+    /// Feeds what the log holds up to the end that was seen.
+    fn feed(
+        &self,
+        collector: &mut Collector,
+        mut at: u64,
+        seen: &Progress,
+        deadline: Option<Moment>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<u64, LogError> {
+        let clock = self.inner.clock;
+        let late = deadline.map(|deadline| deadline + CATCH_UP);
+        while at < seen.end {
+            let now = clock.now();
+            if late.is_some_and(|late| now > late) {
+                return Ok(at);
+            }
+            buffer.clear();
+            let want = usize::try_from(seen.end - at).unwrap_or(usize::MAX).min(READ_BYTES);
+            let read = self.inner.log.read(at, want, buffer)?;
+            if read.evicted > 0 {
+                collector.gap(read.from);
+            }
+            collector.bytes(read.from, buffer, now);
+            at = read.from + buffer.len() as u64;
+        }
+        if let Some(last) = seen.last_output {
+            collector.last_output(last);
+        }
+        if let Some(sealed) = &seen.sealed {
+            collector.sealed(sealed.exit.clone(), sealed.end);
+        }
+        Ok(at)
+    }
+
+    /// Whether the program waits at an unfinished line of its own: its group is in the foreground and the cursor is
+    /// not at the start of a line.
+    async fn at_prompt(&self) -> bool {
+        let Ok(Some(tty)) = self.tty_state().await else { return false };
+        tty.program_in_foreground && self.look(0).await.is_ok_and(|look| look.view.cursor.col > 0)
+    }
+}

@@ -1,0 +1,90 @@
+//! One terminal with a scripted program, and short words for what tests do with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptyard_core::window::{Collected, Condition};
+use ptyard_core::{Size, TerminalId};
+use ptyard_terminal::backend::{Io, StartSpec, Stdin};
+use ptyard_terminal::log::LogConfig;
+use ptyard_terminal::{Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, WindowCall, WindowCursor};
+use ptyard_testkit::{Script, ScriptedBackend, soon};
+
+pub const BOTH: [Io; 2] = [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Pipe)];
+
+pub struct Stage {
+    pub script: Script,
+    pub terminal: Terminal,
+    pub pauses: Pauses,
+    pub clock: Clock,
+    _directory: tempfile::TempDir,
+}
+
+impl Stage {
+    pub async fn new(io: Io) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (script, pauses, clock) = (Script::default(), Pauses::default(), Clock::start());
+        let backend = ScriptedBackend::default();
+        backend.play(script.clone());
+        let spec = StartSpec {
+            id: TerminalId::from_bits(7),
+            argv: vec!["scripted".to_owned()],
+            cwd: "/".into(),
+            env: Default::default(),
+            io,
+        };
+        let surroundings =
+            Surroundings { clock, log: LogConfig::default(), observer: Arc::new(NoObserver), pauses: pauses.clone() };
+        let terminal = Terminal::start(&backend, spec, &directory.path().join("t"), surroundings).await.unwrap();
+        Self { script, terminal, pauses, clock, _directory: directory }
+    }
+
+    /// The program prints, and the bytes are in the log.
+    pub async fn print(&self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        let want = self.terminal.progress().borrow().end + bytes.len() as u64;
+        self.script.print(bytes);
+        self.reaches(want).await;
+    }
+
+    pub async fn reaches(&self, end: u64) {
+        let mut progress = self.terminal.progress();
+        soon("the log grows", progress.wait_for(|progress| progress.end >= end)).await.unwrap();
+    }
+
+    /// A call whose deadline is now.
+    pub fn call_now(&self) -> WindowCall {
+        let now = self.clock.now();
+        WindowCall {
+            cursor: WindowCursor::Shared,
+            mark: None,
+            cap_tokens: None,
+            conditions: Vec::new(),
+            started: now,
+            deadline: Some(now),
+        }
+    }
+
+    /// A call that only an end or a condition ends.
+    pub fn call_open(&self) -> WindowCall {
+        WindowCall { deadline: None, ..self.call_now() }
+    }
+
+    pub fn call_until(&self, condition: &str) -> WindowCall {
+        let condition: Condition = condition.parse().unwrap();
+        WindowCall { conditions: vec![condition], ..self.call_open() }
+    }
+
+    /// The window there is right now, handed over.
+    pub async fn window(&self) -> Collected {
+        self.take(self.call_now()).await
+    }
+
+    pub async fn take(&self, call: WindowCall) -> Collected {
+        self.ready(call).await.commit()
+    }
+
+    pub async fn ready(&self, call: WindowCall) -> Ready {
+        tokio::time::timeout(Duration::from_secs(600), self.terminal.window(call)).await.expect("the window ends").unwrap()
+    }
+}

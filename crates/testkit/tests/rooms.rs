@@ -1,0 +1,101 @@
+//! The rooms of the workspace: which crate may know which, and where `unsafe` may stand.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// From the bottom up: a crate may depend on crates before it, never on one behind it.
+const ORDER: [&str; 6] =
+    ["ptyard-core", "ptyard-screen", "ptyard-terminal", "ptyard-yard", "ptyard-server", "ptyard"];
+
+/// Crates that may see everything and that no crate of the product may depend on.
+const BESIDE: [&str; 2] = ["ptyard-testkit", "ptyard-bench"];
+
+/// What the pure crates must not reach for.
+const NOT_IN_CORE: [&str; 6] = ["tokio", "axum", "rustix", "libc", "hyper", "alacritty_terminal"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let name = |value: &serde_json::Value| value["name"].as_str().unwrap().to_owned();
+    let normal = |package: &serde_json::Value| {
+        let all = package["dependencies"].as_array().unwrap();
+        all.iter().filter(|dependency| dependency["kind"] != "dev").map(name).collect()
+    };
+    packages.iter().map(|package| (name(package), normal(package))).collect()
+}
+
+#[test]
+fn arrows_point_down_only() {
+    for (package, dependencies) in dependencies() {
+        if BESIDE.contains(&package.as_str()) {
+            continue;
+        }
+        let place = ORDER.iter().position(|name| *name == package);
+        let place = place.unwrap_or_else(|| panic!("{package} has no place in the order of the rooms"));
+        for dependency in dependencies.iter().filter(|name| name.starts_with("ptyard")) {
+            let below = ORDER[..place].contains(&dependency.as_str());
+            assert!(below, "forbidden arrow: {package} -> {dependency}");
+        }
+    }
+}
+
+#[test]
+fn the_pure_crates_know_no_runtime_and_no_system() {
+    let all = dependencies();
+    for package in ["ptyard-core", "ptyard-screen"] {
+        for dependency in &all[package] {
+            let allowed = package == "ptyard-screen" && dependency == "alacritty_terminal";
+            assert!(allowed || !NOT_IN_CORE.contains(&dependency.as_str()), "{package} -> {dependency}");
+        }
+    }
+}
+
+#[test]
+fn unsafe_stands_in_one_place() {
+    let mut offenders = Vec::new();
+    for file in rust_files(&root().join("crates")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let inside = file.to_string_lossy().contains("crates/terminal/src/sys/");
+        let uses = text.lines().any(|line| {
+            let code = line.split("//").next().unwrap_or_default();
+            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl") || code.contains("(unsafe_code")
+        });
+        if uses && !inside && !file.ends_with("tests/rooms.rs") {
+            offenders.push(file);
+        }
+    }
+    assert!(offenders.is_empty(), "unsafe outside crates/terminal/src/sys: {offenders:?}");
+}
+
+#[test]
+fn files_stay_readable() {
+    let mut lines: Vec<usize> = rust_files(&root().join("crates"))
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap().lines().count())
+        .collect();
+    lines.sort_unstable();
+    assert!(lines[lines.len() / 2] < 250, "the median file has {} lines", lines[lines.len() / 2]);
+}
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}

@@ -1,0 +1,108 @@
+//! What happened, numbered without gaps.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use ptyard_core::TerminalId;
+use tokio::sync::watch;
+
+use crate::spec::Event;
+
+/// How many events are kept for readers that come later. Of more, the oldest are dropped and the reader is told.
+const KEPT: usize = 4_096;
+
+/// The events of a yard. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Events {
+    ring: Arc<Mutex<VecDeque<Event>>>,
+    last: Arc<watch::Sender<u64>>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self { ring: Arc::default(), last: Arc::new(watch::channel(0).0) }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, VecDeque<Event>> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, kind: &'static str, id: Option<TerminalId>, data: serde_json::Value) {
+        let mut ring = self.ring();
+        let seq = *self.last.borrow() + 1;
+        if ring.len() == KEPT {
+            ring.pop_front();
+        }
+        ring.push_back(Event { seq, at: SystemTime::now(), kind, id, data });
+        self.last.send_replace(seq);
+    }
+
+    pub(crate) fn since(&self, since: Option<u64>) -> EventStream {
+        let last = self.last.subscribe();
+        let next = since.unwrap_or_else(|| *last.borrow()) + 1;
+        EventStream { events: self.clone(), last, next }
+    }
+}
+
+/// Events from a number on.
+pub struct EventStream {
+    events: Events,
+    last: watch::Receiver<u64>,
+    next: u64,
+}
+
+impl EventStream {
+    /// The next event; waits for it. Cancel-safe.
+    ///
+    /// Events that were dropped because nobody asked for them in time are told by one event of kind `gap` with
+    /// `{"from","to"}`, the first and the last number missing; its own number is the last one missing.
+    pub async fn next(&mut self) -> Event {
+        loop {
+            self.last.borrow_and_update();
+            if let Some(event) = self.try_next() {
+                return event;
+            }
+            if self.last.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// The next event if it is there already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        let ring = self.events.ring();
+        let oldest = ring.front()?.seq;
+        if self.next < oldest {
+            let gap = serde_json::json!({ "from": self.next, "to": oldest - 1 });
+            let event = Event { seq: oldest - 1, at: SystemTime::now(), kind: "gap", id: None, data: gap };
+            self.next = oldest;
+            return Some(event);
+        }
+        let event = ring.get(usize::try_from(self.next - oldest).ok()?)?.clone();
+        self.next += 1;
+        Some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn case_api02_events_resume_without_gaps_and_tell_what_is_gone() {
+        let events = Events::new();
+        for n in 0..(KEPT as u64 + 10) {
+            events.push("started", None, serde_json::json!(n));
+        }
+        let mut stream = events.since(Some(0));
+        let gap = stream.next().await;
+        assert_eq!((gap.kind, gap.seq), ("gap", 10));
+        for seq in 11..=(KEPT as u64 + 10) {
+            assert_eq!(stream.next().await.seq, seq);
+        }
+        assert!(stream.try_next().is_none());
+        events.push("exited", None, serde_json::Value::Null);
+        assert_eq!(stream.next().await.seq, KEPT as u64 + 11);
+    }
+}

@@ -1,0 +1,239 @@
+//! Starting programs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ptyard_core::window::Call;
+use ptyard_core::{SessionId, TerminalId};
+use ptyard_terminal::backend::{Io, StartSpec};
+use ptyard_terminal::local::{self, clean_environment};
+use ptyard_terminal::{KilledBy, Surroundings, Terminal, WindowCall, WindowCursor};
+use serde_json::json;
+
+use crate::delivery::{Delivery, InputOutcome};
+use crate::entry::Entry;
+use crate::error::YardError;
+use crate::ids;
+use crate::observe::EventObserver;
+use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
+use crate::record::Record;
+use crate::request::WindowPlan;
+use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
+use crate::yard::Yard;
+
+/// Longest name of a terminal.
+const NAME_BYTES: usize = 128;
+
+impl Yard {
+    /// Starts a program and takes its first window.
+    ///
+    /// A caller that is gone before the program was started leaves nothing behind; one that is gone later leaves a
+    /// terminal whose first window is still to be had.
+    pub async fn exec(&self, spec: ExecSpec) -> Result<Delivery, YardError> {
+        let started = self.inner.clock.now();
+        let plan = WindowPlan::of(&spec.window, Call::Exec)?;
+        let (entry, warnings) = self.start(spec).await?;
+        self.inner.config.pauses.point("exec.started").await;
+        let call = WindowCall {
+            cursor: WindowCursor::Shared,
+            mark: None,
+            cap_tokens: Some(plan.cap_tokens),
+            deadline: Some(plan.deadline(started)),
+            conditions: plan.conditions,
+            started,
+        };
+        let ready = entry.terminal.window(call).await?;
+        Ok(Delivery::new(self, entry, ready, started, InputOutcome::default(), warnings))
+    }
+
+    async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {
+        let backend_name = spec.backend.as_deref().unwrap_or("local");
+        let backend = self.backend(backend_name)?;
+        check_name(spec.name.as_deref())?;
+        let env = clean_environment(&spec.caller_env, &spec.env, spec.io);
+        let argv = argv(&spec.program, &env)?;
+        let cwd = cwd(spec.cwd.as_deref(), &env)?;
+        let place = Place::take(self, spec.name.clone())?;
+        self.remove_overdue();
+
+        let shown = shown_environment(&env, &spec.env);
+        let directory = self.inner.state.terminal(place.id);
+        let start = StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io };
+        let surroundings = Surroundings {
+            clock: self.inner.clock,
+            log: self.inner.config.log.clone(),
+            observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
+            pauses: self.inner.config.pauses.clone(),
+        };
+        let terminal = Terminal::start(backend, start, &directory, surroundings).await?;
+        let record = Record {
+            id: place.id,
+            session_id: place.short,
+            name: spec.name,
+            backend: backend_name.to_owned(),
+            argv,
+            cwd: cwd.display().to_string(),
+            tty: matches!(spec.io, Io::Tty(_)),
+            size: terminal.progress().borrow().size,
+            env: shown,
+            client: spec.policy.as_ref().map(|policy| policy.client.clone()),
+            created_at: SystemTime::now(),
+        };
+        record.write(&directory).map_err(|error| Self::disk_error("the terminal cannot be written down", &error))?;
+        let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
+        let warnings = self.make_room(spec.policy.as_ref());
+        place.fill(Arc::clone(&entry))?;
+        let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
+        self.inner.events.push("started", Some(entry.id()), data);
+        Ok((entry, warnings))
+    }
+
+    /// Ends one terminal of a client that has as many as it may, and says when there are nearly that many.
+    fn make_room(&self, policy: Option<&ClientPolicy>) -> Vec<String> {
+        let Some(policy) = policy else { return Vec::new() };
+        let most = policy.max_terminals.unwrap_or(MAX_TERMINALS).max(1);
+        let victim = self.registry().prune(&policy.client, most as usize);
+        if let Some(victim) = victim {
+            let data = json!({ "client": policy.client, "max_terminals": most });
+            self.inner.events.push("pruned", Some(victim.id()), data);
+            self.end_in_background(victim, KilledBy("prune"));
+        }
+        let count = self.registry().of_client(&policy.client).len() + 1;
+        if count as u32 + WARN_BELOW_MAX >= most {
+            vec![format!("{count} of at most {most} terminals of this client are in use; the least used one is ended for the next")]
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// A place in the registry for a program that is being started. Dropped unfilled, it is free again.
+struct Place<'a> {
+    yard: &'a Yard,
+    id: TerminalId,
+    short: SessionId,
+    name: Option<String>,
+    filled: bool,
+}
+
+impl<'a> Place<'a> {
+    fn take(yard: &'a Yard, name: Option<String>) -> Result<Self, YardError> {
+        let mut registry = yard.registry();
+        if registry.closed {
+            return Err(YardError::Stopping);
+        }
+        if registry.starting + registry.running() >= yard.inner.config.max_running {
+            return Err(YardError::TooManyTerminals(yard.inner.config.max_running));
+        }
+        if let Some(name) = &name {
+            registry.reserve(name)?;
+        }
+        let Some(short) = registry.short_ids.give() else {
+            if let Some(name) = &name {
+                registry.unreserve(name);
+            }
+            return Err(YardError::IdsExhausted);
+        };
+        registry.starting += 1;
+        Ok(Self { yard, id: ids::new_terminal_id(), short, name, filled: false })
+    }
+
+    fn fill(mut self, entry: Arc<Entry>) -> Result<(), YardError> {
+        let mut registry = self.yard.registry();
+        if registry.closed {
+            return Err(YardError::Stopping);
+        }
+        registry.insert(entry);
+        registry.starting -= 1;
+        self.filled = true;
+        Ok(())
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.filled {
+            return;
+        }
+        let mut registry = self.yard.registry();
+        registry.starting -= 1;
+        registry.short_ids.take_back(self.short);
+        if let Some(name) = &self.name {
+            registry.unreserve(name);
+        }
+        drop(registry);
+        let directory = self.yard.inner.state.terminal(self.id);
+        if let Err(error) = std::fs::remove_dir_all(&directory)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, directory = %directory.display(), "left behind");
+        }
+    }
+}
+
+fn check_name(name: Option<&str>) -> Result<(), YardError> {
+    let Some(name) = name else { return Ok(()) };
+    let refused = |why: &str| Err(YardError::InvalidArgument(format!("the name {name:?} {why}")));
+    if name.is_empty() || name.len() > NAME_BYTES {
+        return refused("must have 1 to 128 bytes");
+    }
+    if name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
+        return refused("holds blanks, control characters or a slash");
+    }
+    if name.parse::<u32>().is_ok() || name.parse::<TerminalId>().is_ok() {
+        return refused("would be taken for an id");
+    }
+    Ok(())
+}
+
+fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>, YardError> {
+    match program {
+        Program::Argv(argv) if argv.first().is_none_or(String::is_empty) => {
+            Err(YardError::InvalidArgument("the program is empty".to_owned()))
+        }
+        Program::Argv(argv) => Ok(argv.clone()),
+        Program::Shell { text, shell, login } => {
+            let shell = shell.clone().unwrap_or_else(|| local::default_shell(env));
+            let flags = match login {
+                Login::Login => "-lc",
+                Login::Plain => "-c",
+            };
+            Ok(vec![shell, flags.to_owned(), text.clone()])
+        }
+    }
+}
+
+fn cwd(asked: Option<&Path>, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
+    let cwd = asked.map_or_else(|| env.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from), Path::to_owned);
+    if !cwd.is_absolute() {
+        return Err(YardError::InvalidArgument(format!("the working directory {} is not absolute", cwd.display())));
+    }
+    Ok(cwd)
+}
+
+/// The environment as it may be shown: values the caller gave are left out.
+fn shown_environment(env: &BTreeMap<String, String>, given: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    env.iter().map(|(name, value)| (name.clone(), (!given.contains_key(name)).then(|| value.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_be_ids_or_cannot_be_typed_are_refused() {
+        for bad in ["", "12345", "7", "a b", "a/b", "a\n", "t0192f0aabbcc7ddd8eeeffff00001111"] {
+            assert!(check_name(Some(bad)).is_err(), "{bad:?}");
+        }
+        assert!(check_name(Some("build-1")).is_ok());
+    }
+
+    #[test]
+    fn case_v05_arguments_stay_as_they_are() {
+        let argv_in: Vec<String> = ["printf", "[%s]", "a b;c $HOME", "", "*"].map(String::from).to_vec();
+        assert_eq!(argv(&Program::Argv(argv_in.clone()), &BTreeMap::new()).unwrap(), argv_in);
+        assert!(argv(&Program::Argv(vec![]), &BTreeMap::new()).is_err());
+    }
+}

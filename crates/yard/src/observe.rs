@@ -1,0 +1,29 @@
+//! From what happens in terminals to the yard's events.
+
+use ptyard_core::TerminalId;
+use ptyard_terminal::{Observer, TerminalEvent};
+use serde_json::json;
+
+use crate::events::Events;
+
+/// Turns what happens in one terminal into events.
+pub(crate) struct EventObserver {
+    pub(crate) id: TerminalId,
+    pub(crate) events: Events,
+}
+
+impl Observer for EventObserver {
+    fn event(&self, event: TerminalEvent) {
+        let (kind, data) = match event {
+            TerminalEvent::Title(title) => ("title", json!({ "title": title })),
+            TerminalEvent::Resized(size) => ("resized", json!({ "cols": size.cols(), "rows": size.rows() })),
+            TerminalEvent::Status(status) => ("status", json!(status)),
+            TerminalEvent::Notification(text) => ("notification", json!({ "text": text })),
+            TerminalEvent::ClipboardDropped(bytes) => ("clipboard", json!({ "bytes": bytes, "policy": "dropped" })),
+            TerminalEvent::HeldBack(why) => ("log_error", json!({ "error": why, "held_back": true })),
+            TerminalEvent::Resumed => ("log_error", json!({ "error": null, "held_back": false })),
+            TerminalEvent::Exited(exit, _) => ("exited", json!({ "exit": exit })),
+        };
+        self.events.push(kind, Some(self.id), data);
+    }
+}

@@ -1,0 +1,172 @@
+//! Typing into programs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ptyard_core::window::Call;
+use ptyard_core::{Moment, TerminalId};
+use ptyard_screen::{keys, paste};
+use ptyard_terminal::backend::{ControlError, Io};
+use ptyard_terminal::{Typed, WindowCall, WindowCursor, Written};
+
+use crate::delivery::{Delivery, InputOutcome};
+use crate::entry::{Entry, KeyState};
+use crate::error::YardError;
+use crate::request::WindowPlan;
+use crate::spec::{TerminalRef, TypedInput, WriteSpec};
+use crate::yard::Yard;
+
+/// Most bytes of one write. A longer input is sent in several.
+pub(crate) const WRITE_BYTES: usize = 16 << 20;
+
+/// What a tty in line mode takes of one line, its newline not counted: the kernel drops the rest without a word.
+const LINE_BYTES: usize = 4_095;
+
+impl Yard {
+    /// Types, and takes a window from the cursor on. The window's conditions look at output that came after the write
+    /// began. What the program does not take by the window's deadline is taken back and told.
+    pub async fn write(&self, at: &TerminalRef, spec: WriteSpec) -> Result<Delivery, YardError> {
+        let started = self.inner.clock.now();
+        let call = if spec.input.is_empty() { Call::Poll } else { Call::Write };
+        let plan = WindowPlan::of(&spec.window, call)?;
+        let entry = self.find(at)?;
+        if let Some(since) = spec.since {
+            check_offset(&entry, since)?;
+        }
+        let deadline = plan.deadline(started);
+        let input = match &spec.key {
+            Some(key) if !spec.input.is_empty() => self.type_once(at, &entry, &spec.input, key, deadline).await?,
+            _ => self.type_input(at, &entry, &spec.input, deadline).await?,
+        };
+        self.inner.config.pauses.point("write.typed").await;
+        let call = WindowCall {
+            cursor: spec.since.map_or(WindowCursor::Shared, WindowCursor::Own),
+            mark: input.written.map(|written| written.mark),
+            cap_tokens: Some(plan.cap_tokens),
+            deadline: Some(deadline),
+            conditions: plan.conditions,
+            started,
+        };
+        let ready = entry.terminal.window(call).await?;
+        let warnings = warnings(&entry, &input);
+        Ok(Delivery::new(self, entry, ready, started, input, warnings))
+    }
+
+    /// Types raw bytes without a window, as an attached viewer does.
+    pub async fn type_bytes(&self, at: &TerminalRef, bytes: Vec<u8>) -> Result<TerminalId, YardError> {
+        let entry = self.find(at)?;
+        entry.terminal.type_in(Typed::raw(bytes)).await.map_err(|error| ended(at, error))?;
+        Ok(entry.id())
+    }
+
+    async fn type_once(
+        &self,
+        at: &TerminalRef,
+        entry: &Arc<Entry>,
+        input: &TypedInput,
+        key: &str,
+        deadline: Moment,
+    ) -> Result<InputOutcome, YardError> {
+        match entry.key(key, input)? {
+            KeyState::Seen(written) => Ok(InputOutcome { written, replaced: None }),
+            KeyState::New => {
+                let noted = NotedKey { entry, key, written: None };
+                let outcome = self.type_input(at, entry, input, deadline).await?;
+                noted.done(outcome.written);
+                Ok(outcome)
+            }
+        }
+    }
+
+    async fn type_input(
+        &self,
+        at: &TerminalRef,
+        entry: &Arc<Entry>,
+        input: &TypedInput,
+        deadline: Moment,
+    ) -> Result<InputOutcome, YardError> {
+        let terminal = &entry.terminal;
+        let (typed, replaced) = match input {
+            TypedInput::None => return Ok(InputOutcome::default()),
+            TypedInput::Bytes(bytes) => (Typed::raw(bytes.clone()), None),
+            TypedInput::Keys(names) => {
+                let keys = keys::parse(names)?;
+                let modes = terminal.modes().await.map_err(|error| ended(at, error))?;
+                let bytes: Vec<u8> = keys.iter().flat_map(|key| keys::encode(key, &modes)).collect();
+                (Typed::raw(bytes), None)
+            }
+            TypedInput::Paste(text) => {
+                let modes = terminal.modes().await.map_err(|error| ended(at, error))?;
+                let pasted = paste::encode(text, modes.paste());
+                let if_cut = if modes.bracketed_paste { Bytes::from_static(paste::PASTE_END) } else { Bytes::new() };
+                (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.replaced as u64))
+            }
+        };
+        if typed.bytes.len() > WRITE_BYTES {
+            return Err(YardError::InputTooLarge { bytes: typed.bytes.len(), most: WRITE_BYTES });
+        }
+        if entry.has_exited() {
+            return Err(YardError::TerminalExited(at.clone()));
+        }
+        check_lines(entry, &typed.bytes).await?;
+        let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
+        Ok(InputOutcome { written: Some(written), replaced })
+    }
+}
+
+/// A key that was taken note of. Dropped before its write was done, it is free again if nothing was typed; whoever
+/// cancelled cannot know, so it stays taken: never twice is worth more than surely once.
+struct NotedKey<'a> {
+    entry: &'a Entry,
+    key: &'a str,
+    written: Option<Option<Written>>,
+}
+
+impl NotedKey<'_> {
+    fn done(mut self, written: Option<Written>) {
+        self.written = Some(written);
+    }
+}
+
+impl Drop for NotedKey<'_> {
+    fn drop(&mut self) {
+        if let Some(written) = self.written {
+            self.entry.key_written(self.key, written);
+        }
+    }
+}
+
+pub(crate) fn check_offset(entry: &Entry, asked: u64) -> Result<(), YardError> {
+    let end = entry.terminal.log().bounds().end;
+    if asked > end { Err(YardError::OffsetBeyondEnd { asked, end }) } else { Ok(()) }
+}
+
+/// Refuses a line that the line discipline would cut silently.
+async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<(), YardError> {
+    if bytes.len() <= LINE_BYTES || !matches!(entry.terminal.io(), Io::Tty(_)) {
+        return Ok(());
+    }
+    let longest = bytes.split(|byte| matches!(byte, b'\n' | b'\r' | 4)).map(<[u8]>::len).max().unwrap_or(0);
+    let line_mode = entry.terminal.tty_state().await.ok().flatten().is_some_and(|tty| tty.line_mode);
+    if line_mode && longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(()) }
+}
+
+/// A refusal because the program has ended names the terminal.
+pub(crate) fn ended(at: &TerminalRef, error: ptyard_terminal::TerminalError) -> YardError {
+    match error {
+        ptyard_terminal::TerminalError::Control(ControlError::Exited) => YardError::TerminalExited(at.clone()),
+        other => other.into(),
+    }
+}
+
+fn warnings(entry: &Entry, input: &InputOutcome) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(why) = &entry.terminal.progress().borrow().held_back {
+        warnings.push(format!("output is held back: {why}; the program waits, nothing is lost"));
+    }
+    if let Some(written) = input.written.filter(|written| written.taken_back > 0) {
+        let why = if written.input_ended { "its input has ended" } else { "the program did not read in time" };
+        warnings.push(format!("{} bytes of input were not taken: {why}", written.taken_back));
+    }
+    warnings
+}

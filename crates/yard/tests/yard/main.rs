@@ -1,0 +1,8 @@
+//! The yard as its callers see it: with scripted programs where an interleaving must be exact, with real ones where
+//! reality must be shown.
+
+mod bad_input;
+mod programs;
+mod removal;
+mod stage;
+mod storm;

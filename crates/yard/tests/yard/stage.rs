@@ -1,0 +1,96 @@
+//! A yard in a directory of its own, and short words for what tests do with it.
+
+use ptyard_core::{Size, TerminalId};
+use ptyard_terminal::Pauses;
+use ptyard_terminal::backend::{Io, Stdin};
+use ptyard_testkit::{Script, ScriptedBackend};
+use ptyard_yard::{ExecSpec, Program, TerminalRef, TypedInput, Window, WindowSpec, WriteSpec, Yard, YardConfig};
+
+pub struct Stage {
+    pub yard: Yard,
+    pub backend: ScriptedBackend,
+    pub pauses: Pauses,
+    pub directory: tempfile::TempDir,
+}
+
+impl Stage {
+    /// A yard with real programs.
+    pub fn real() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let config = YardConfig::new(directory.path().join("state"));
+        let pauses = config.pauses.clone();
+        Self { yard: Yard::open(config).unwrap(), backend: ScriptedBackend::default(), pauses, directory }
+    }
+
+    /// A yard whose programs are scripts.
+    pub fn scripted() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let config = YardConfig::new(directory.path().join("state"));
+        let pauses = config.pauses.clone();
+        let backend = ScriptedBackend::default();
+        let yard = Yard::with_backends(config, vec![Box::new(backend.clone())]).unwrap();
+        Self { yard, backend, pauses, directory }
+    }
+
+    /// A scripted program that runs.
+    pub async fn play(&self) -> (TerminalRef, Script) {
+        let script = Script::default();
+        self.backend.play(script.clone());
+        let window = self.yard.exec(exec(&["scripted"], Io::Pipes(Stdin::Pipe), brief())).await.unwrap().commit();
+        (TerminalRef::Id(window.id), script)
+    }
+
+    pub fn log_directory(&self, id: TerminalId) -> std::path::PathBuf {
+        self.directory.path().join("state/terminals").join(id.to_string())
+    }
+}
+
+pub fn tty() -> Io {
+    Io::Tty(Size::DEFAULT)
+}
+
+pub const PIPES: Io = Io::Pipes(Stdin::Null);
+
+/// A window that ends at once.
+pub fn brief() -> WindowSpec {
+    WindowSpec { yield_ms: Some(0), max_tokens: None, until: vec!["exit".to_owned()] }
+}
+
+/// A window that ends when `condition` holds, and fails the test's patience long after.
+pub fn until(condition: &str) -> WindowSpec {
+    WindowSpec { yield_ms: Some(20_000), max_tokens: None, until: vec![condition.to_owned()] }
+}
+
+pub fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
+    ExecSpec {
+        program: Program::Argv(argv.iter().map(|arg| (*arg).to_owned()).collect()),
+        backend: None,
+        name: None,
+        io,
+        cwd: Some("/".into()),
+        env: Default::default(),
+        caller_env: Default::default(),
+        policy: None,
+        window,
+    }
+}
+
+pub fn sh(text: &str, io: Io, window: WindowSpec) -> ExecSpec {
+    exec(&["sh", "-c", text], io, window)
+}
+
+pub fn poll(window: WindowSpec) -> WriteSpec {
+    WriteSpec { window, ..WriteSpec::default() }
+}
+
+pub fn chars(text: &str, window: WindowSpec) -> WriteSpec {
+    WriteSpec { input: TypedInput::Bytes(text.as_bytes().to_vec()), window, ..WriteSpec::default() }
+}
+
+pub async fn run(yard: &Yard, spec: ExecSpec) -> Window {
+    yard.exec(spec).await.unwrap().commit()
+}
+
+pub fn at(window: &Window) -> TerminalRef {
+    TerminalRef::Id(window.id)
+}
