@@ -1,0 +1,130 @@
+//! The file `ring`: creating, locking and reading it.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstat, ftruncate, open, unlink,
+};
+use rustix::io::{Errno, pread, pwrite};
+
+use super::error::LogError;
+use super::header::{self, Header};
+use super::segments::PRIVATE;
+use crate::sys::mapping::Shape;
+
+/// An open ring file with its lock: exclusive for a writer, shared for a look at what a dead one left.
+///
+/// The lock belongs to the open file, which a mapping of it keeps alive: the writer drops this once the ring is mapped,
+/// so a live log needs no descriptor for its lock. It goes with the mapping, so also when the process dies.
+pub(crate) struct RingFile {
+    pub(crate) fd: OwnedFd,
+    dir: PathBuf,
+}
+
+/// How a ring file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// To look at it.
+    Read,
+    /// To write to it; it is created when it does not exist.
+    Write,
+}
+
+impl RingFile {
+    const NAME: &str = "ring";
+
+    fn path(dir: &Path) -> PathBuf {
+        dir.join(Self::NAME)
+    }
+
+    /// Opens and locks the ring of `dir`; `None` when there is none to look at.
+    pub(crate) fn open(dir: &Path, access: Access) -> Result<Option<Self>, LogError> {
+        let (flags, lock) = match access {
+            Access::Read => (OFlags::RDONLY, FlockOperation::NonBlockingLockShared),
+            Access::Write => (OFlags::RDWR | OFlags::CREATE, FlockOperation::NonBlockingLockExclusive),
+        };
+        let path = Self::path(dir);
+        let fd = match open(&path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, PRIVATE) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) if access == Access::Read => return Ok(None),
+            Err(Errno::NOENT) => return Err(LogError::Removed { dir: dir.to_owned() }),
+            Err(errno) => return Err(LogError::os("open", path, errno)),
+        };
+        match flock(&fd, lock) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(LogError::InUse { dir: dir.to_owned() }),
+            Err(errno) => return Err(LogError::os("lock", path, errno)),
+        }
+        // A writer that closed the log between our open and our lock has removed this file.
+        if fstat(&fd).map_err(|e| LogError::os("look at", path, e))?.st_nlink == 0 {
+            return Err(LogError::InUse { dir: dir.to_owned() });
+        }
+        Ok(Some(Self { fd, dir: dir.to_owned() }))
+    }
+
+    /// Reads the whole file: its header and its bytes; `None` when it was never used.
+    pub(crate) fn image(&self) -> Result<Option<(Header, Vec<u8>)>, LogError> {
+        let failed = |e| LogError::os("read", Self::path(&self.dir), e);
+        let len = usize::try_from(fstat(&self.fd).map_err(failed)?.st_size).unwrap_or(0);
+        let mut bytes = vec![0; len];
+        let mut got = 0;
+        while got < len {
+            match pread(&self.fd, &mut bytes[got..], got as u64) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        bytes.truncate(got);
+        let header =
+            header::read(&bytes).map_err(|what| LogError::Damaged { dir: self.dir.clone(), what })?;
+        Ok(header.map(|header| (header, bytes)))
+    }
+
+    /// Makes the file empty, then as long as `shape` says with all its blocks reserved, so that no write to the
+    /// mapping can meet a full disk.
+    pub(crate) fn reserve(&self, shape: Shape) -> Result<(), LogError> {
+        let len = (shape.header + shape.ring) as u64;
+        let reserve = || {
+            ftruncate(&self.fd, 0)?;
+            loop {
+                match fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
+                    Err(Errno::INTR) => {}
+                    // Some file systems have no such call; writing zeros reserves as well.
+                    Err(Errno::OPNOTSUPP | Errno::NOSYS) => return self.write_zeros(len),
+                    other => return other,
+                }
+            }
+        };
+        reserve().map_err(|errno| LogError::os("reserve", Self::path(&self.dir), errno))
+    }
+
+    fn write_zeros(&self, len: u64) -> Result<(), Errno> {
+        let zeros = [0; 4096];
+        let mut at = 0;
+        while at < len {
+            let want = usize::try_from(len - at).unwrap_or(usize::MAX).min(zeros.len());
+            match pwrite(&self.fd, &zeros[..want], at) {
+                Ok(0) => return Err(Errno::NOSPC),
+                Ok(n) => at += n as u64,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the file's name.
+    pub(crate) fn unlink(dir: &Path) -> Result<(), LogError> {
+        let path = Self::path(dir);
+        match unlink(&path) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(LogError::os("remove", path, errno)),
+        }
+    }
+}
+
+/// The mode of a log's directory.
+pub(crate) const PRIVATE_DIR: Mode = Mode::RWXU;
