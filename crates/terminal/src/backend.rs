@@ -87,8 +87,9 @@ pub trait Sink: Send {
     /// Writes a prefix of `bytes` and says how much was taken.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Ends the input. On a tty this types the end-of-file character when the line discipline will act on it.
-    fn close(&mut self) -> Result<(), ControlError>;
+    /// Ends the input, for good. On a tty this types the end-of-file character when the line discipline will act on
+    /// it, which like all typing waits while the program does not read. Called again until it is `Ready`.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>>;
 }
 
 /// Which processes a signal goes to.
