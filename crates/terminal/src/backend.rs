@@ -26,6 +26,17 @@ pub enum Io {
     Pipes(Stdin),
 }
 
+impl Io {
+    /// The size of the tty; that of a terminal nobody gave a size for pipes.
+    #[must_use]
+    pub const fn size(self) -> Size {
+        match self {
+            Self::Tty(size) => size,
+            Self::Pipes(_) => Size::DEFAULT,
+        }
+    }
+}
+
 /// What a program without a tty reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
@@ -87,17 +98,9 @@ pub trait Sink: Send {
     /// Writes a prefix of `bytes` and says how much was taken.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Ends the input. On a tty this types the end-of-file character when the line discipline will act on it.
-    fn close(&mut self) -> Result<InputEnd, ControlError>;
-}
-
-/// What ending the input did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputEnd {
-    /// The input is closed for good: a pipe.
-    Closed,
-    /// The end-of-file character was typed; a tty can still be typed into.
-    Typed,
+    /// Ends the input, for good. On a tty this types the end-of-file character when the line discipline will act on
+    /// it, which like all typing waits while the program does not read. Called again until it is `Ready`.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>>;
 }
 
 /// Which processes a signal goes to.

@@ -12,10 +12,10 @@ use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Typed, Written}
 use crate::backend::{Backend, ControlError, Io, Signal, StartError, StartSpec, Target, TtyState};
 use crate::clock::Clock;
 use crate::cursor::SharedCursor;
-use crate::log::{LogConfig, LogError, LogReader, LogWriter};
+use crate::log::{self, LogConfig, LogError, LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved};
 use crate::pause::Pauses;
-use crate::progress::Progress;
+use crate::progress::{Progress, Sealed};
 
 /// A terminal: one program, its log, its input queue and its life. Clones share it.
 ///
@@ -91,7 +91,8 @@ impl Terminal {
         directory: &Path,
         surroundings: Surroundings,
     ) -> Result<Self, TerminalError> {
-        let (log, reader) = LogWriter::create(directory, surroundings.log)?;
+        let log = LogWriter::create(directory, surroundings.log)?;
+        let reader = log.reader();
         let (id, io) = (spec.id, spec.io);
         let started = backend.start(spec).await?;
         let pid = started.pid;
@@ -116,6 +117,32 @@ impl Terminal {
             cursor: SharedCursor::default(),
             observed,
             pauses: surroundings.pauses,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// A terminal of an earlier server, to be read: it has ended, with cause `lost` unless its end was written down.
+    pub fn past(id: TerminalId, io: Io, directory: &Path, clock: Clock) -> Result<Self, TerminalError> {
+        let found = log::recover(directory)?;
+        let noted = found.seal.map(|seal| (serde_json::from_str(&seal.note).unwrap_or_else(|_| Exit::lost()), seal.at));
+        let (exit, sealed_end) = noted.unwrap_or_else(|| (Exit::lost(), found.end));
+        let size = io.size();
+        let now = clock.now();
+        let sealed = Some(Sealed { exit, end: sealed_end, at: now });
+        let (_, progress) = watch::channel(Progress { end: found.end, sealed, ..Progress::start(size) });
+        let observed = SharedObserved::default();
+        observed.lock().sizes.push((0, size));
+        let inner = Inner {
+            id,
+            io,
+            pid: None,
+            clock,
+            log: found.reader,
+            progress,
+            commands: mpsc::channel(1).0,
+            cursor: SharedCursor::default(),
+            observed: Arc::new(observed),
+            pauses: Pauses::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
-    Backend, BoxFuture, Control, ControlError, InputEnd, KillReport, Signal, Sink, Source, StartError, StartSpec, Started,
+    Backend, BoxFuture, Control, ControlError, KillReport, Signal, Sink, Source, StartError, StartSpec, Started,
     Target, TtyState,
 };
 use tokio::sync::Notify;
@@ -208,9 +208,9 @@ impl Sink for End {
         Poll::Ready(Ok(n))
     }
 
-    fn close(&mut self) -> Result<InputEnd, ControlError> {
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
         self.0.lock().input_closed = true;
-        Ok(InputEnd::Closed)
+        Poll::Ready(Ok(()))
     }
 }
 

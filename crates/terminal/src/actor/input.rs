@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::backend::{ControlError, InputEnd, Sink};
+use crate::backend::{ControlError, Sink};
 
 /// How many writes may wait. The commands channel behind it holds the rest of the callers back.
 pub(super) const QUEUE_JOBS: usize = 64;
@@ -130,13 +130,18 @@ impl InputQueue {
             };
             match self.jobs.pop_front() {
                 None => return InputStep::Idle,
-                Some(Job::Close(reply)) => {
-                    let closed = open.close();
-                    if closed == Ok(InputEnd::Closed) {
-                        *sink = None;
+                Some(Job::Close(reply)) => match open.poll_close(cx) {
+                    Poll::Pending => {
+                        self.jobs.push_front(Job::Close(reply));
+                        return InputStep::Idle;
                     }
-                    let _gone = reply.send(closed.map(|_| ()));
-                }
+                    Poll::Ready(closed) => {
+                        if closed.is_ok() {
+                            *sink = None;
+                        }
+                        let _gone = reply.send(closed);
+                    }
+                },
                 Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end) {
                     TypingStep::Waits(typing) => {
                         self.jobs.push_front(Job::Type(typing));
@@ -236,8 +241,8 @@ mod tests {
             self.got.lock().unwrap().extend_from_slice(&bytes[..n]);
             Poll::Ready(Ok(n))
         }
-        fn close(&mut self) -> Result<InputEnd, ControlError> {
-            Ok(InputEnd::Closed)
+        fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+            Poll::Ready(Ok(()))
         }
     }
 

@@ -135,12 +135,9 @@ impl Live {
         let bounds = reader.bounds();
         let plain_since = plain_since.clamp(bounds.start, bounds.end);
         let since = bounds.start.max(plain_since.saturating_sub(REBUILD_BYTES));
-        let (size, newlines) = match io {
-            Io::Tty(size) => (size, Newlines::Tty),
-            Io::Pipes(_) => (Size::DEFAULT, Newlines::Screen),
-        };
+        let newlines = if matches!(io, Io::Tty(_)) { Newlines::Tty } else { Newlines::Screen };
         Self {
-            screen: new_screen(size, SCROLLBACK_LINES),
+            screen: new_screen(io.size(), SCROLLBACK_LINES),
             at: since,
             since,
             sizes_applied: 0,

@@ -92,10 +92,7 @@ pub(crate) struct Parts {
 
 /// Starts the task of a terminal.
 pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Progress>) {
-    let size = match parts.io {
-        Io::Tty(size) => size,
-        Io::Pipes(_) => Size::DEFAULT,
-    };
+    let size = parts.io.size();
     parts.observed.lock().sizes.push((0, size));
     let (commands, receiver) = mpsc::channel(command::COMMANDS);
     let now = Progress::start(size);
@@ -128,7 +125,10 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         observer: parts.observer,
         timer: None,
     };
-    tokio::spawn(std::future::poll_fn(move |cx| actor.poll_turn(cx)));
+    tokio::spawn(async move {
+        std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
+        actor.finish();
+    });
     (commands, watcher)
 }
 
@@ -148,7 +148,6 @@ impl Actor {
             self.publish();
             self.check_invariants();
             if self.is_finished() {
-                self.finish();
                 return Poll::Ready(());
             }
             if self.poll_timer(cx, now).is_pending() {
@@ -275,9 +274,7 @@ impl Actor {
         if let Some(exit) = self.end_now(now) {
             self.queue.end_all(self.now.end);
             self.sink = None;
-            if let Err(error) = self.log.seal(&exit) {
-                tracing::warn!(%error, "the log could not be sealed on disk");
-            }
+            self.log.seal(&serde_json::to_string(&exit).unwrap_or_default());
             self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
             self.observer.event(TerminalEvent::Exited(exit, now));
         }
@@ -332,14 +329,15 @@ impl Actor {
             && self.control.descendants() == 0
     }
 
-    fn finish(&mut self) {
+    /// The last step: the log is closed before the watchers learn that the actor is gone.
+    fn finish(mut self) {
         self.commands.close();
-        if self.closing {
-            self.now.removed = true;
-        }
+        self.now.removed = self.closing;
+        self.observed.lock().plain_since = self.scanner.plain_since();
         self.publish();
         if let Err(error) = self.log.close() {
-            tracing::warn!(%error, "the log could not be closed");
+            // The files are as after a death of the writer: complete, and readable as they are.
+            tracing::warn!(%error, "the log stays as it is");
         }
     }
 

@@ -8,7 +8,7 @@ use ptyard_screen::{PromptMark, Signal};
 
 use super::Actor;
 use crate::backend::Io;
-use crate::log::Fill;
+use crate::log::FillError;
 use crate::observed::TerminalEvent;
 
 /// Bytes read in one turn before commands and input get their turn again.
@@ -42,16 +42,16 @@ impl Actor {
             });
             match filled {
                 Poll::Pending => break,
-                Poll::Ready(Ok(Fill::Read(0))) => self.source_closed(),
-                Poll::Ready(Ok(Fill::Read(n))) => {
+                Poll::Ready(Ok(0)) => self.source_closed(),
+                Poll::Ready(Ok(n)) => {
                     self.now.end += n as u64;
                     self.take_signals();
                 }
-                Poll::Ready(Ok(Fill::Blocked(error))) => {
+                Poll::Ready(Err(FillError::Blocked(error))) => {
                     self.hold_back(error.to_string(), now);
                     break;
                 }
-                Poll::Ready(Err(error)) => {
+                Poll::Ready(Err(FillError::Read(error))) => {
                     tracing::debug!(%error, "the program's output ended with an error");
                     self.source_closed();
                 }

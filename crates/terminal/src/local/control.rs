@@ -1,0 +1,143 @@
+//! The remaining controls of a local program.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use ptyard_core::{Exit, Size};
+use rustix::termios::LocalModes;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
+use crate::sys;
+use crate::sys::watched::WatchedFd;
+
+use super::tree::Tree;
+use super::{kill, streams, tty};
+
+/// Controls of one program. Dropping them kills what lives of it: nobody could reach it any more.
+///
+/// # Invariants
+/// 1. A process id or group is used for a signal only while `exit` is borrowed and empty; it is filled in the step
+///    that reaps, so the number means the program meanwhile.
+pub(super) struct LocalControl {
+    pub(super) pid: u32,
+    pub(super) pidfd: OwnedFd,
+    pub(super) tty: Option<Arc<WatchedFd>>,
+    pub(super) tree: Arc<Tree>,
+    pub(super) exit: watch::Receiver<Option<Exit>>,
+    pub(super) end: End,
+    pub(super) runtime: Handle,
+}
+
+/// The end of a program, as the one who asks for it sees it.
+pub(super) enum End {
+    Awaited(BoxFuture<'static, Exit>),
+    Known(Exit),
+}
+
+impl End {
+    pub(super) fn awaited(mut exit: watch::Receiver<Option<Exit>>) -> Self {
+        Self::Awaited(Box::pin(async move {
+            match exit.wait_for(Option::is_some).await {
+                Ok(exit) => exit.clone().unwrap_or_else(Exit::lost),
+                // The task that would have reaped was dropped together with the runtime.
+                Err(_) => Exit::lost(),
+            }
+        }))
+    }
+}
+
+impl LocalControl {
+    fn master(&self) -> Result<&WatchedFd, ControlError> {
+        self.tty.as_deref().ok_or(ControlError::NotATty)
+    }
+
+    /// The process group that the keyboard's signals go to.
+    fn foreground_group(&self) -> Option<u32> {
+        let group = rustix::termios::tcgetpgrp(self.tty.as_ref()?.get_ref()).ok()?;
+        Some(group.as_raw_nonzero().get().unsigned_abs())
+    }
+}
+
+impl Control for LocalControl {
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        let exit = match &mut self.end {
+            End::Known(exit) => return Poll::Ready(exit.clone()),
+            End::Awaited(end) => ready!(end.as_mut().poll(cx)),
+        };
+        self.end = End::Known(exit.clone());
+        Poll::Ready(exit)
+    }
+
+    fn resize(&mut self, size: Size) -> Result<(), ControlError> {
+        let master = self.master()?.get_ref();
+        tty::resize(master, size).map_err(|error| streams::os("resize", &error))
+    }
+
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
+        let foreground = self.foreground_group();
+        let exit = self.exit.borrow();
+        if exit.is_some() {
+            return Err(ControlError::Exited);
+        }
+        let sent = match target {
+            Target::Program => sys::signal::send(self.pidfd.as_fd(), signal.0),
+            Target::ForegroundGroup => sys::signal::send_group(foreground.unwrap_or(self.pid), signal.0),
+        };
+        sent.map_err(|error| match error.raw_os_error() {
+            Some(libc::ESRCH) => ControlError::Exited,
+            _ => streams::os("send the signal", &error),
+        })
+    }
+
+    fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
+        let tree = Arc::clone(&self.tree);
+        let kill = self.runtime.spawn(kill::end_tree(Arc::clone(&tree), self.exit.clone(), grace));
+        Box::pin(async move {
+            match kill.await {
+                Ok(report) => report,
+                // The runtime is going away: there is nobody left to wait for a grace.
+                Err(_) => {
+                    let found = kill::count(&tree.members());
+                    tree.kill();
+                    KillReport { found, last_signal: Some(libc::SIGKILL), survivors: tree.members() }
+                }
+            }
+        })
+    }
+
+    fn descendants(&mut self) -> u32 {
+        let mut members = self.tree.members();
+        members.retain(|&pid| pid != self.pid);
+        kill::count(&members)
+    }
+
+    fn tty_state(&mut self) -> Option<TtyState> {
+        let modes = streams::attributes(self.tty.as_ref()?).ok()?;
+        let foreground_group = self.foreground_group();
+        Some(TtyState {
+            line_mode: modes.local_modes.contains(LocalModes::ICANON),
+            echo: modes.local_modes.contains(LocalModes::ECHO),
+            foreground_group,
+            program_in_foreground: foreground_group == Some(self.pid),
+        })
+    }
+}
+
+impl Drop for LocalControl {
+    fn drop(&mut self) {
+        if matches!(*self.tree, Tree::Cgroup(_)) {
+            if self.tree.release() {
+                return;
+            }
+            self.tree.kill();
+        } else if self.exit.borrow().is_none() {
+            let _ = sys::signal::send(self.pidfd.as_fd(), libc::SIGKILL);
+        }
+        // Waits for the processes to be gone; when the runtime is shutting down this is dropped unrun.
+        self.runtime.spawn(kill::end_tree(Arc::clone(&self.tree), self.exit.clone(), Duration::ZERO));
+    }
+}

@@ -1,0 +1,55 @@
+//! Ending everything that came of a program.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptyard_core::Exit;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::backend::KillReport;
+
+use super::tree::Tree;
+
+/// How long processes may take to end after KILL. A process that waits for a disk or a file server can take for ever.
+const KILL_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long after a KILL it is looked whether somebody needs another.
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// Asks (HUP, TERM, and CONT so that stopped ones hear it), waits `grace`, kills, looks. Takes at most `grace` and a
+/// second. With no grace nothing is asked.
+pub(super) async fn end_tree(
+    tree: Arc<Tree>,
+    mut exit: watch::Receiver<Option<Exit>>,
+    grace: Duration,
+) -> KillReport {
+    let limit = Instant::now() + grace + KILL_LIMIT;
+    let members = tree.members();
+    if members.is_empty() {
+        tree.release();
+        return KillReport::default();
+    }
+    let found = count(&members);
+    let mut last_signal = None;
+    let mut empty = false;
+    if !grace.is_zero() {
+        tree.signal(&[libc::SIGHUP, libc::SIGTERM, libc::SIGCONT]);
+        last_signal = Some(libc::SIGTERM);
+        empty = timeout(grace, tree.emptied()).await.is_ok();
+    }
+    while !empty && Instant::now() < limit {
+        tree.kill();
+        last_signal = Some(libc::SIGKILL);
+        empty = timeout_at(limit.min(Instant::now() + AGAIN), tree.emptied()).await.is_ok();
+    }
+    let survivors = if empty { Vec::new() } else { tree.members() };
+    // A process that has ended is reaped next; whoever hears of the kill shall find the exit known.
+    let _ = timeout_at(limit, exit.wait_for(Option::is_some)).await;
+    tree.release();
+    KillReport { found, last_signal, survivors }
+}
+
+pub(super) fn count(members: &[u32]) -> u32 {
+    u32::try_from(members.len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,168 @@
+//! Output and input of a local program, without a thread and without a copy.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use rustix::io::Errno;
+use rustix::termios::{LocalModes, SpecialCodeIndex, Termios};
+use tokio::io::Interest;
+
+use crate::backend::{ControlError, Sink, Source};
+use crate::sys::watched::WatchedFd;
+
+/// A value of a special character that switches the character off.
+const DISABLED: u8 = 0;
+
+/// Reads a master or the reading end of a pipe.
+///
+/// # Invariants
+/// 1. Once the end was told it is told for good, even if something opens the tty again.
+pub(super) struct FdSource {
+    fd: Arc<WatchedFd>,
+    ended: bool,
+}
+
+impl FdSource {
+    pub(super) const fn new(fd: Arc<WatchedFd>) -> Self {
+        Self { fd, ended: false }
+    }
+}
+
+impl Source for FdSource {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        if self.ended || into.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        loop {
+            let mut ready = ready!(self.fd.poll_read_ready(cx))?;
+            let read = match rustix::io::read(ready.get_inner(), &mut *into) {
+                Err(Errno::AGAIN) => {
+                    ready.clear_ready();
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                // Linux's word for "no process has the slave open any more". What was printed came before it.
+                Err(Errno::IO) => 0,
+                other => other?,
+            };
+            self.ended = read == 0;
+            return Poll::Ready(Ok(read));
+        }
+    }
+}
+
+/// Writes to a master.
+pub(super) struct TtySink {
+    fd: Arc<WatchedFd>,
+    closing: Closing,
+}
+
+/// How far the end of a tty's input is.
+enum Closing {
+    Open,
+    /// These end-of-file characters are still to be typed.
+    Typing {
+        eof: u8,
+        left: usize,
+    },
+    Closed,
+}
+
+impl TtySink {
+    pub(super) const fn new(fd: Arc<WatchedFd>) -> Self {
+        Self { fd, closing: Closing::Open }
+    }
+
+    /// The character that ends the input.
+    fn eof_character(&self) -> Result<u8, ControlError> {
+        let modes = attributes(&self.fd).map_err(|error| os("read the tty's modes", &error))?;
+        match modes.special_codes[SpecialCodeIndex::VEOF] {
+            eof if eof != DISABLED && modes.local_modes.contains(LocalModes::ICANON) => Ok(eof),
+            _ => Err(ControlError::RawMode),
+        }
+    }
+}
+
+impl Sink for TtySink {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if !matches!(self.closing, Closing::Open) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        poll_write(&self.fd, cx, bytes)
+    }
+
+    /// Types the end-of-file character twice. The first one hands over a line that was begun, and is the end of
+    /// input only on an empty line; whether the line is empty is the line discipline's secret. When the first one was
+    /// enough, the second waits for the next program that reads this tty, for which the input has ended just as well.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+        loop {
+            match &mut self.closing {
+                Closing::Closed => return Poll::Ready(Err(ControlError::StdinClosed)),
+                Closing::Open => self.closing = Closing::Typing { eof: self.eof_character()?, left: 2 },
+                Closing::Typing { eof, left } => {
+                    let typed = ready!(poll_write(&self.fd, cx, &[*eof; 2][..*left]));
+                    *left -= typed.map_err(|error| match error.kind() {
+                        io::ErrorKind::BrokenPipe => ControlError::Exited,
+                        _ => os("end the input", &error),
+                    })?;
+                    if *left == 0 {
+                        self.closing = Closing::Closed;
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes to a pipe; dropping the pipe ends the input.
+pub(super) struct PipeSink {
+    fd: Option<WatchedFd>,
+}
+
+impl PipeSink {
+    pub(super) fn new(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self { fd: Some(WatchedFd::new(fd, Interest::WRITABLE)?) })
+    }
+}
+
+impl Sink for PipeSink {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &self.fd {
+            Some(fd) => poll_write(fd, cx, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+        Poll::Ready(self.fd.take().map(drop).ok_or(ControlError::StdinClosed))
+    }
+}
+
+/// Writes what is taken without waiting. A reader that is gone for good is a broken pipe, on a tty too.
+fn poll_write(fd: &WatchedFd, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    if bytes.is_empty() {
+        return Poll::Ready(Ok(0));
+    }
+    loop {
+        let mut ready = ready!(fd.poll_write_ready(cx))?;
+        match rustix::io::write(ready.get_inner(), bytes) {
+            // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
+            Err(Errno::AGAIN) | Ok(0) => ready.clear_ready(),
+            Err(Errno::INTR) => {}
+            Err(Errno::IO | Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            other => return Poll::Ready(Ok(other?)),
+        }
+    }
+}
+
+/// The line discipline's settings; on Linux the master answers for its slave.
+pub(super) fn attributes(master: &WatchedFd) -> io::Result<Termios> {
+    Ok(rustix::termios::tcgetattr(master.get_ref().as_fd())?)
+}
+
+pub(super) fn os(action: &'static str, error: &io::Error) -> ControlError {
+    ControlError::Os { action, message: error.to_string() }
+}

@@ -1,0 +1,155 @@
+//! Ending whole trees, under both containments.
+
+use std::time::{Duration, Instant};
+
+use ptyard_terminal::local::Containment;
+
+use crate::support::{PIPES, Program, TTY, backend, containments, lives, pids, spec};
+
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Starts a script, waits until it has told `count` process ids as `pid=N`, kills it, and sees that all are gone.
+async fn ends_all(script: &str, count: usize) {
+    for containment in containments() {
+        for io in [TTY, PIPES] {
+            let backend = backend(containment);
+            let mut program = Program::start(&backend, spec(&["sh", "-c", script], io)).await.unwrap();
+            while pids(&program.output(), "pid").len() < count {
+                assert!(program.read().await, "{}", program.output());
+            }
+            let told = pids(&program.output(), "pid");
+            let report = program.kill(GRACE).await;
+            assert_eq!(report.survivors, [], "{containment:?} {io:?}");
+            assert!(report.found as usize >= count, "{containment:?} {io:?}: {report:?} of {told:?}");
+            assert_eq!(told.iter().filter(|&&pid| lives(pid)).count(), 0, "{containment:?} {io:?}");
+            assert_eq!(program.control.descendants(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn case_s01_children_of_the_program_end_with_it() {
+    ends_all("sleep 600 & echo pid=$!; sleep 601 & echo pid=$!; wait", 2).await;
+}
+
+#[tokio::test]
+async fn case_s02_descendants_that_left_the_session_end_too() {
+    let tell = "sh -c 'echo pid=$$; exec sleep 600'";
+    ends_all(&format!("setsid {tell} </dev/null & (setsid {tell} &) ; {tell}"), 3).await;
+}
+
+#[tokio::test]
+async fn case_s02_descendants_that_left_everything_that_can_be_left_end_too() {
+    // No parent, session, terminal or environment of the program's remains.
+    let tell = "sh -c 'echo pid=$$; exec >/dev/null 2>&1 </dev/null sleep 600'";
+    ends_all(
+        &format!("(env -i setsid sh -c \"(setsid env -i {} &)\" &) ; exec {tell}", tell.replace('$', "\\$")),
+        2,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn case_s02_stopped_processes_end_too() {
+    ends_all("sh -c 'echo pid=$$; kill -STOP $$; sleep 600' & echo pid=$$; wait", 2).await;
+}
+
+#[tokio::test]
+async fn case_s02_the_program_may_have_ended_before_its_descendants_are_killed() {
+    for containment in containments() {
+        let backend = backend(containment);
+        let script = "(env -i setsid sh -c 'echo pid=$$; exec sleep 600' &)";
+        let mut program = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+        program.read_until("pid=").await;
+        assert_eq!(program.exit().await.code, Some(0));
+        assert_eq!(program.control.descendants(), 1, "{containment:?}");
+        let report = program.kill(GRACE).await;
+        assert_eq!((report.found, report.last_signal), (1, Some(15)), "{containment:?}");
+        assert!(!lives(pids(&program.output(), "pid")[0]));
+    }
+}
+
+#[tokio::test]
+async fn case_s08_a_program_that_ignores_every_request_is_killed_after_the_grace() {
+    let grace = Duration::from_millis(300);
+    for containment in containments() {
+        let backend = backend(containment);
+        let script = "trap '' HUP INT TERM; echo ready; while :; do sleep 1; done";
+        let mut program = Program::start(&backend, spec(&["sh", "-c", script], TTY)).await.unwrap();
+        program.read_until("ready").await;
+        let start = Instant::now();
+        let report = program.kill(grace).await;
+        let took = start.elapsed();
+        assert!(took >= grace && took < grace + Duration::from_millis(1000), "{containment:?}: {took:?}");
+        assert_eq!((report.last_signal, report.survivors), (Some(9), vec![]));
+        assert_eq!(program.exit().await.signal, Some(9));
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_leaves_when_asked_is_not_waited_for_longer() {
+    for containment in containments() {
+        let backend = backend(containment);
+        let script = "trap 'exit 7' TERM; trap '' HUP; echo ready; while :; do sleep 600 & wait; done";
+        let mut program = Program::start(&backend, spec(&["sh", "-c", script], TTY)).await.unwrap();
+        program.read_until("ready").await;
+        let start = Instant::now();
+        let report = program.kill(Duration::from_secs(15)).await;
+        assert!(start.elapsed() < Duration::from_secs(10), "{containment:?}");
+        assert_eq!((report.last_signal, report.survivors), (Some(15), vec![]));
+        assert_eq!(program.exit().await.code, Some(7));
+    }
+}
+
+#[tokio::test]
+async fn r19_a_kill_goes_on_when_nobody_waits_for_it() {
+    for containment in containments() {
+        let backend = backend(containment);
+        let script = "trap '' HUP TERM; echo ready; while :; do sleep 600 & wait; done";
+        let mut program = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+        program.read_until("ready").await;
+        drop(program.control.kill(Duration::from_millis(50)));
+        assert_eq!(program.exit().await.signal, Some(9), "{containment:?}");
+    }
+}
+
+#[tokio::test]
+async fn killing_one_program_leaves_its_siblings_alone() {
+    for containment in containments() {
+        let backend = backend(containment);
+        let script = "sleep 600 & echo ready; wait";
+        let mut first = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+        let mut second = Program::start(&backend, spec(&["sh", "-c", script], TTY)).await.unwrap();
+        first.read_until("ready").await;
+        second.read_until("ready").await;
+        assert_eq!(first.kill(GRACE).await.found, 2, "{containment:?}");
+        assert_eq!(second.control.descendants(), 1, "{containment:?}");
+        assert!(lives(second.pid));
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_forks_all_the_time_ends_too() {
+    for containment in containments() {
+        let backend = backend(containment);
+        // Each one leaves the session and starts the next before it ends.
+        let script = "echo ready; f() { (setsid sh -c \"$0\" x & ) ; }; trap '' HUP TERM; \
+                      n='trap \"\" HUP TERM; sleep 0.01; exec setsid -f sh -c \"$0\" \"$0\"'; \
+                      setsid -f sh -c \"$n\" \"$n\"; while :; do sleep 600; done";
+        let mut program = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+        program.read_until("ready").await;
+        let report = program.kill(Duration::from_millis(100)).await;
+        assert_eq!((report.last_signal, report.survivors), (Some(9), vec![]), "{containment:?}");
+    }
+}
+
+#[test]
+fn both_containments_are_tested_where_cgroups_can_be_had() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _guard = runtime.enter();
+    let all = containments();
+    assert!(all.contains(&Containment::Walk));
+    if !all.contains(&Containment::Cgroup) {
+        eprintln!("no cgroup can be used here: only the walk was tested");
+    }
+}
