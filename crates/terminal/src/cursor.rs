@@ -47,7 +47,8 @@ impl SharedCursor {
 
     /// Waits for the turn. Cancel-safe: a waiter that is dropped leaves the queue.
     pub async fn turn(&self) -> Turn {
-        let permit = Arc::clone(&self.turns).acquire_owned().await.expect("invariant: the turns are never closed");
+        let permit =
+            Arc::clone(&self.turns).acquire_owned().await.expect("invariant: the turns are never closed");
         Turn { position: Arc::clone(&self.position), _permit: permit }
     }
 }

@@ -19,7 +19,7 @@ mod sys;
 mod terminal;
 mod window;
 
-pub use actor::{Killed, KilledBy, Look, Typed, Written};
+pub use actor::{Killed, KilledBy, Look, Run, Typed, Written};
 pub use clock::Clock;
 pub use cursor::{SharedCursor, Turn};
 pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};

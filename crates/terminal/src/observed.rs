@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::{Moment, Size};
-use ptyard_screen::ProgramStatus;
+use ptyard_screen::scan::ProgramStatus;
+
+use crate::actor::Run;
 
 /// Things seen in the output that people and the status rules ask for.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +18,8 @@ pub struct Observed {
     pub status: Option<(u64, ProgramStatus)>,
     /// The sizes the tty had: from which offset on, and which.
     pub sizes: Vec<(u64, Size)>,
-    /// The offset since which the output is plain (see `ptyard_screen::Scanner::plain_since`), set at the end.
-    pub plain_since: u64,
+    /// What the side parser knew about the end of the log, set when the actor finishes.
+    pub run: Run,
 }
 
 /// [`Observed`], shared between the actor, which writes it, and everybody who asks. Never held across a wait.
@@ -40,10 +42,18 @@ pub enum TerminalEvent {
     Resized(Size),
     /// The program reported its status.
     Status(ProgramStatus),
-    /// The program rang the bell or sent a notification.
-    Notification(String),
-    /// The program wrote this many bytes to the clipboard; they were dropped.
-    ClipboardDropped(usize),
+    /// The program sent a notification.
+    Notification {
+        /// Its title, where it has one.
+        title: Option<String>,
+        /// Its text.
+        body: String,
+    },
+    /// The program wrote to the clipboard; what it wrote was dropped.
+    ClipboardDropped {
+        /// Bytes of the content, still in base64.
+        encoded_len: u64,
+    },
     /// Output is held back: the log cannot be written.
     HeldBack(String),
     /// The log can be written again.

@@ -53,7 +53,12 @@ mod imp {
     impl Hold {
         /// Waits until a task stands at the point.
         pub async fn reached(&self) {
-            self.gate.reached.acquire().await.expect("invariant: gates are never closed before they are dropped").forget();
+            self.gate
+                .reached
+                .acquire()
+                .await
+                .expect("invariant: gates are never closed before they are dropped")
+                .forget();
         }
 
         /// Lets one task go on.

@@ -124,7 +124,9 @@ impl Terminal {
     /// A terminal of an earlier server, to be read: it has ended, with cause `lost` unless its end was written down.
     pub fn past(id: TerminalId, io: Io, directory: &Path, clock: Clock) -> Result<Self, TerminalError> {
         let found = log::recover(directory)?;
-        let noted = found.seal.map(|seal| (serde_json::from_str(&seal.note).unwrap_or_else(|_| Exit::lost()), seal.at));
+        let noted = found
+            .seal
+            .map(|seal| (serde_json::from_str(&seal.note).unwrap_or_else(|_| Exit::lost()), seal.at));
         let (exit, sealed_end) = noted.unwrap_or_else(|| (Exit::lost(), found.end));
         let size = io.size();
         let now = clock.now();
@@ -273,7 +275,7 @@ impl Terminal {
         let (inner, now) = (Arc::clone(&self.inner), self.inner.clock.now());
         let rebuilt = tokio::task::spawn_blocking(move || {
             let observed = inner.observed.lock().clone();
-            actor::rebuild(inner.io, &inner.log, &observed.sizes, observed.plain_since, scrollback, now)
+            actor::rebuild(inner.io, &inner.log, &observed.sizes, observed.run, scrollback, now)
         });
         match rebuilt.await {
             Ok(look) => Ok(look?),

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use ptyard_core::{Exit, Moment};
 use ptyard_core::window::{Collected, Collector, CollectorSpec, Condition, Step};
+use ptyard_core::{Exit, Moment};
 
 use crate::cursor::Turn;
 use crate::log::LogError;
@@ -63,6 +63,12 @@ impl Ready {
     #[must_use]
     pub fn collected(&self) -> &Collected {
         &self.collected
+    }
+
+    /// Whether handing it over moves the shared cursor.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.turn.is_some()
     }
 
     /// Hands the window over and moves the cursor, in one step.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
-    Backend, BoxFuture, Control, ControlError, KillReport, Signal, Sink, Source, StartError, StartSpec, Started,
-    Target, TtyState,
+    Backend, BoxFuture, Control, ControlError, KillReport, Signal, Sink, Source, StartError, StartSpec,
+    Started, Target, TtyState,
 };
 use tokio::sync::Notify;
 
@@ -158,9 +158,13 @@ impl Backend for ScriptedBackend {
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         Box::pin(async move {
             if spec.argv[0] == "missing" {
-                return Err(StartError { code: ErrorCode::ProgramNotFound, message: "missing: not found".to_owned() });
+                return Err(StartError {
+                    code: ErrorCode::ProgramNotFound,
+                    message: "missing: not found".to_owned(),
+                });
             }
-            let script = self.next.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
+            let script =
+                self.next.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
             self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(spec.id, script.clone());
             Ok(Started {
                 source: Box::new(End(script.clone())),

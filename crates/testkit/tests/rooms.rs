@@ -68,7 +68,10 @@ fn unsafe_stands_in_one_place() {
         let inside = file.to_string_lossy().contains("crates/terminal/src/sys/");
         let uses = text.lines().any(|line| {
             let code = line.split("//").next().unwrap_or_default();
-            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl") || code.contains("(unsafe_code")
+            code.contains("unsafe {")
+                || code.contains("unsafe fn")
+                || code.contains("unsafe impl")
+                || code.contains("(unsafe_code")
         });
         if uses && !inside && !file.ends_with("tests/rooms.rs") {
             offenders.push(file);

@@ -3,7 +3,7 @@
 use ptyard_core::ErrorCode;
 use ptyard_core::size::SizeError;
 use ptyard_core::window::{ConditionError, LimitError};
-use ptyard_screen::keys::KeyError;
+use ptyard_screen::keys::UnknownKey;
 use ptyard_terminal::TerminalError;
 use ptyard_terminal::log::LogError;
 
@@ -38,7 +38,7 @@ pub enum YardError {
     Limit(#[from] LimitError),
     /// A key name is unknown.
     #[error(transparent)]
-    Key(#[from] KeyError),
+    Key(#[from] UnknownKey),
     /// A size is outside the limits.
     #[error(transparent)]
     Size(#[from] SizeError),
@@ -71,7 +71,9 @@ pub enum YardError {
         end: u64,
     },
     /// A line longer than the line discipline takes.
-    #[error("the terminal is in line mode and takes lines of at most 4,095 bytes; one of {0} bytes would be cut silently")]
+    #[error(
+        "the terminal is in line mode and takes lines of at most 4,095 bytes; one of {0} bytes would be cut silently"
+    )]
     LineTooLong(usize),
     /// Some processes survived.
     #[error("processes {0:?} are still alive")]

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use ptyard_core::window::Call;
 use ptyard_core::{SessionId, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec};
-use ptyard_terminal::local::{self, clean_environment};
+use ptyard_terminal::local::env::clean_environment;
 use ptyard_terminal::{KilledBy, Surroundings, Terminal, WindowCall, WindowCursor};
 use serde_json::json;
 
@@ -21,6 +21,7 @@ use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::Record;
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
+use crate::state::unwritable;
 use crate::yard::Yard;
 
 /// Longest name of a terminal.
@@ -52,10 +53,10 @@ impl Yard {
         let backend_name = spec.backend.as_deref().unwrap_or("local");
         let backend = self.backend(backend_name)?;
         check_name(spec.name.as_deref())?;
-        let env = clean_environment(&spec.caller_env, &spec.env, spec.io);
+        let place = Place::take(self, spec.name.clone())?;
+        let env = clean_environment(place.id, &spec.caller_env, &spec.env, spec.io);
         let argv = argv(&spec.program, &env)?;
         let cwd = cwd(spec.cwd.as_deref(), &env)?;
-        let place = Place::take(self, spec.name.clone())?;
         self.remove_overdue();
 
         let shown = shown_environment(&env, &spec.env);
@@ -81,7 +82,7 @@ impl Yard {
             client: spec.policy.as_ref().map(|policy| policy.client.clone()),
             created_at: SystemTime::now(),
         };
-        record.write(&directory).map_err(|error| Self::disk_error("the terminal cannot be written down", &error))?;
+        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
         let warnings = self.make_room(spec.policy.as_ref());
         place.fill(Arc::clone(&entry))?;
@@ -102,7 +103,9 @@ impl Yard {
         }
         let count = self.registry().of_client(&policy.client).len() + 1;
         if count as u32 + WARN_BELOW_MAX >= most {
-            vec![format!("{count} of at most {most} terminals of this client are in use; the least used one is ended for the next")]
+            vec![format!(
+                "{count} of at most {most} terminals of this client are in use; the least used one is ended for the next"
+            )]
         } else {
             Vec::new()
         }
@@ -195,7 +198,8 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
         }
         Program::Argv(argv) => Ok(argv.clone()),
         Program::Shell { text, shell, login } => {
-            let shell = shell.clone().unwrap_or_else(|| local::default_shell(env));
+            let shell =
+                shell.clone().or_else(|| env.get("SHELL").cloned()).unwrap_or_else(|| "/bin/sh".to_owned());
             let flags = match login {
                 Login::Login => "-lc",
                 Login::Plain => "-c",
@@ -206,16 +210,25 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
 }
 
 fn cwd(asked: Option<&Path>, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
-    let cwd = asked.map_or_else(|| env.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from), Path::to_owned);
+    let cwd = asked
+        .map_or_else(|| env.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from), Path::to_owned);
     if !cwd.is_absolute() {
-        return Err(YardError::InvalidArgument(format!("the working directory {} is not absolute", cwd.display())));
+        return Err(YardError::InvalidArgument(format!(
+            "the working directory {} is not absolute",
+            cwd.display()
+        )));
     }
     Ok(cwd)
 }
 
 /// The environment as it may be shown: values the caller gave are left out.
-fn shown_environment(env: &BTreeMap<String, String>, given: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    env.iter().map(|(name, value)| (name.clone(), (!given.contains_key(name)).then(|| value.clone()))).collect()
+fn shown_environment(
+    env: &BTreeMap<String, String>,
+    given: &BTreeMap<String, String>,
+) -> BTreeMap<String, Option<String>> {
+    env.iter()
+        .map(|(name, value)| (name.clone(), (!given.contains_key(name)).then(|| value.clone())))
+        .collect()
 }
 
 #[cfg(test)]

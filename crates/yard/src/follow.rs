@@ -62,7 +62,8 @@ impl Yard {
         }
         let at = since.unwrap_or_else(|| entry.terminal.log().bounds().end);
         let progress = entry.terminal.progress();
-        let sizes_given = entry.terminal.observed().lock().sizes.iter().filter(|(from, _)| *from <= at).count();
+        let sizes_given =
+            entry.terminal.observed().lock().sizes.iter().filter(|(from, _)| *from <= at).count();
         Ok(Follow { entry, progress, at, sizes_given, done: false })
     }
 }
@@ -72,7 +73,8 @@ impl Follow {
     #[must_use]
     pub fn hello(&self) -> (TerminalId, u64, Size) {
         let observed = self.entry.terminal.observed().lock();
-        let size = observed.sizes.get(self.sizes_given.saturating_sub(1)).map_or(Size::DEFAULT, |(_, size)| *size);
+        let size =
+            observed.sizes.get(self.sizes_given.saturating_sub(1)).map_or(Size::DEFAULT, |(_, size)| *size);
         (self.entry.id(), self.at, size)
     }
 

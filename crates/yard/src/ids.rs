@@ -36,7 +36,10 @@ impl ShortIds {
         }
         // Random first, so that a stale id of an earlier life rarely hits; then the next free one, so that it ends.
         let start = random_u32() % COUNT;
-        (0..COUNT).map(|step| SessionId::MIN + (start + step) % COUNT).find(|n| self.given.insert(*n)).and_then(SessionId::new)
+        (0..COUNT)
+            .map(|step| SessionId::MIN + (start + step) % COUNT)
+            .find(|n| self.given.insert(*n))
+            .and_then(SessionId::new)
     }
 
     /// Takes note of an id of an earlier life, which its terminal keeps.

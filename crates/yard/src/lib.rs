@@ -30,7 +30,7 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef, TypedInput,
-    WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
+    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use yard::{Yard, YardConfig};

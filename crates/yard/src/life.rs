@@ -47,7 +47,12 @@ impl Yard {
     }
 
     /// Sends a signal.
-    pub async fn signal(&self, at: &TerminalRef, signal: Signal, target: Target) -> Result<TerminalId, YardError> {
+    pub async fn signal(
+        &self,
+        at: &TerminalRef,
+        signal: Signal,
+        target: Target,
+    ) -> Result<TerminalId, YardError> {
         let entry = self.find(at)?;
         entry.terminal.signal(signal, target).await.map_err(|error| ended(at, error))?;
         Ok(entry.id())

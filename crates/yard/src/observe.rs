@@ -17,9 +17,23 @@ impl Observer for EventObserver {
         let (kind, data) = match event {
             TerminalEvent::Title(title) => ("title", json!({ "title": title })),
             TerminalEvent::Resized(size) => ("resized", json!({ "cols": size.cols(), "rows": size.rows() })),
-            TerminalEvent::Status(status) => ("status", json!(status)),
-            TerminalEvent::Notification(text) => ("notification", json!({ "text": text })),
-            TerminalEvent::ClipboardDropped(bytes) => ("clipboard", json!({ "bytes": bytes, "policy": "dropped" })),
+            TerminalEvent::Status(status) => (
+                "program_status",
+                json!({
+                    "state": status.state.as_str(),
+                    "kind": status.kind,
+                    "app": status.app,
+                    "message": status.message,
+                    "id": status.id,
+                    "progress": status.progress,
+                }),
+            ),
+            TerminalEvent::Notification { title, body } => {
+                ("notification", json!({ "title": title, "body": body }))
+            }
+            TerminalEvent::ClipboardDropped { encoded_len } => {
+                ("clipboard", json!({ "encoded_len": encoded_len, "policy": "dropped" }))
+            }
             TerminalEvent::HeldBack(why) => ("log_error", json!({ "error": why, "held_back": true })),
             TerminalEvent::Resumed => ("log_error", json!({ "error": null, "held_back": false })),
             TerminalEvent::Exited(exit, _) => ("exited", json!({ "exit": exit })),

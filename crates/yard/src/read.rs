@@ -1,8 +1,10 @@
 //! Reading and waiting without moving any shared cursor.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ptyard_screen::View;
+use ptyard_screen::modes::Mouse;
+use ptyard_screen::{Modes, View};
 use ptyard_terminal::{WindowCall, WindowCursor};
 
 use crate::error::YardError;
@@ -14,7 +16,12 @@ use crate::yard::Yard;
 impl Yard {
     /// Reads any range still kept, as often as wanted. `since` defaults to the oldest byte kept. When bytes at `since`
     /// are gone, the range begins at the oldest one kept and says how many are missing.
-    pub async fn read(&self, at: &TerminalRef, since: Option<u64>, max_bytes: usize) -> Result<Range, YardError> {
+    pub async fn read(
+        &self,
+        at: &TerminalRef,
+        since: Option<u64>,
+        max_bytes: usize,
+    ) -> Result<Range, YardError> {
         let entry = self.find(at)?;
         let since = since.unwrap_or_else(|| entry.terminal.log().bounds().start);
         check_offset(&entry, since)?;
@@ -69,18 +76,32 @@ impl Yard {
 }
 
 fn screen_view(view: View, offset: u64) -> ScreenView {
-    let mut modes = view.modes.named();
+    let mut modes = named_modes(&view.modes);
     modes.insert("frame_incomplete", view.frame_incomplete);
     ScreenView {
         size: view.size,
         cursor_row: u32::from(view.cursor.row),
         cursor_col: u32::from(view.cursor.col),
         cursor_visible: view.cursor.visible,
-        title: view.title.clone(),
         modes,
-        ansi: view.to_ansi(),
+        ansi: String::from_utf8_lossy(&view.to_ansi()).into_owned(),
         scrollback: u32::try_from(view.scrollback).unwrap_or(u32::MAX),
+        title: view.title,
         lines: view.lines.into_iter().map(|line| line.text).collect(),
         offset,
     }
+}
+
+/// The modes that matter for reading and typing, by name.
+fn named_modes(modes: &Modes) -> BTreeMap<&'static str, bool> {
+    BTreeMap::from([
+        ("alt_screen", modes.alt_screen),
+        ("application_cursor", modes.application_cursor),
+        ("application_keypad", modes.application_keypad),
+        ("bracketed_paste", modes.bracketed_paste),
+        ("focus_events", modes.focus_events),
+        ("kitty_keys", modes.kitty_flags() != 0),
+        ("mouse", modes.mouse != Mouse::Off),
+        ("sync_update", modes.sync_update),
+    ])
 }

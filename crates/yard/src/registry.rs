@@ -54,7 +54,11 @@ impl Registry {
             TerminalRef::Short(asked) => asked == short,
             TerminalRef::Name(asked) => Some(asked) == name.as_ref(),
         });
-        Err(if was_removed { YardError::TerminalRemoved(at.clone()) } else { YardError::UnknownTerminal(at.clone()) })
+        Err(if was_removed {
+            YardError::TerminalRemoved(at.clone())
+        } else {
+            YardError::UnknownTerminal(at.clone())
+        })
     }
 
     /// Keeps a name for a program that is being started.
@@ -132,7 +136,10 @@ impl Registry {
 
     /// The terminals that count for a client, oldest first.
     pub(crate) fn of_client(&self, client: &str) -> Vec<Arc<Entry>> {
-        self.all().filter(|entry| entry.record.client.as_deref() == Some(client) && entry.counts()).cloned().collect()
+        self.all()
+            .filter(|entry| entry.record.client.as_deref() == Some(client) && entry.counts())
+            .cloned()
+            .collect()
     }
 
     /// The terminal of a client that ends so that one more fits under `most`. It no longer counts for the client.

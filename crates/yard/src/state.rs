@@ -28,9 +28,10 @@ fn refused(code: ErrorCode, message: String) -> YardError {
     YardError::State { code, message }
 }
 
-fn unwritable(what: &Path, error: &io::Error) -> YardError {
-    let code = match error.raw_os_error() {
-        Some(libc_enospc) if libc_enospc == rustix::io::Errno::NOSPC.raw_os_error() => ErrorCode::DiskFull,
+/// What could not be written in the state directory, and why.
+pub(crate) fn unwritable(what: &Path, error: &io::Error) -> YardError {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::DiskFull,
         _ => ErrorCode::StateUnwritable,
     };
     refused(code, format!("{}: {error}", what.display()))
@@ -47,7 +48,8 @@ impl StateDir {
             return Err(refused(ErrorCode::StateForeign, message));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(root, fs::Permissions::from_mode(0o700)).map_err(|error| unwritable(root, &error))?;
+            fs::set_permissions(root, fs::Permissions::from_mode(0o700))
+                .map_err(|error| unwritable(root, &error))?;
         }
         let lock = lock(root)?;
         private_directory(&root.join("terminals"))?;
@@ -91,10 +93,15 @@ fn lock(root: &Path) -> Result<File, YardError> {
         }
         let mut pid = String::new();
         let _unreadable = file.read_to_string(&mut pid);
-        let holder = if pid.trim().is_empty() { "another server".to_owned() } else { format!("the server with pid {}", pid.trim()) };
+        let holder = if pid.trim().is_empty() {
+            "another server".to_owned()
+        } else {
+            format!("the server with pid {}", pid.trim())
+        };
         return Err(refused(ErrorCode::StateLocked, format!("{} is used by {holder}", root.display())));
     }
-    let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    let written =
+        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     written.map_err(|error| unwritable(&path, &error))?;
     Ok(file)
 }

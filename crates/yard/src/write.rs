@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ptyard_core::window::Call;
 use ptyard_core::{Moment, TerminalId};
+use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys, paste};
 use ptyard_terminal::backend::{ControlError, Io};
 use ptyard_terminal::{Typed, WindowCall, WindowCursor, Written};
@@ -35,7 +36,9 @@ impl Yard {
         }
         let deadline = plan.deadline(started);
         let input = match &spec.key {
-            Some(key) if !spec.input.is_empty() => self.type_once(at, &entry, &spec.input, key, deadline).await?,
+            Some(key) if !spec.input.is_empty() => {
+                self.type_once(at, &entry, &spec.input, key, deadline).await?
+            }
             _ => self.type_input(at, &entry, &spec.input, deadline).await?,
         };
         self.inner.config.pauses.point("write.typed").await;
@@ -97,8 +100,10 @@ impl Yard {
             }
             TypedInput::Paste(text) => {
                 let modes = terminal.modes().await.map_err(|error| ended(at, error))?;
-                let pasted = paste::encode(text, modes.paste());
-                let if_cut = if modes.bracketed_paste { Bytes::from_static(paste::PASTE_END) } else { Bytes::new() };
+                let pasted =
+                    paste::encode(text, if modes.bracketed_paste { Brackets::On } else { Brackets::Off });
+                let if_cut =
+                    if modes.bracketed_paste { Bytes::from_static(paste::PASTE_END) } else { Bytes::new() };
                 (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.replaced as u64))
             }
         };
@@ -154,7 +159,9 @@ async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<(), YardError> {
 /// A refusal because the program has ended names the terminal.
 pub(crate) fn ended(at: &TerminalRef, error: ptyard_terminal::TerminalError) -> YardError {
     match error {
-        ptyard_terminal::TerminalError::Control(ControlError::Exited) => YardError::TerminalExited(at.clone()),
+        ptyard_terminal::TerminalError::Control(ControlError::Exited) => {
+            YardError::TerminalExited(at.clone())
+        }
         other => other.into(),
     }
 }
@@ -165,7 +172,8 @@ fn warnings(entry: &Entry, input: &InputOutcome) -> Vec<String> {
         warnings.push(format!("output is held back: {why}; the program waits, nothing is lost"));
     }
     if let Some(written) = input.written.filter(|written| written.taken_back > 0) {
-        let why = if written.input_ended { "its input has ended" } else { "the program did not read in time" };
+        let why =
+            if written.input_ended { "its input has ended" } else { "the program did not read in time" };
         warnings.push(format!("{} bytes of input were not taken: {why}", written.taken_back));
     }
     warnings

@@ -13,10 +13,10 @@ use ptyard_terminal::{Clock, Pauses, Terminal};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::life::Teardowns;
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::spec::{Info, TerminalRef};
-use crate::life::Teardowns;
 use crate::state::StateDir;
 
 /// Where a yard keeps its state and how much it may use.
@@ -63,7 +63,10 @@ impl Yard {
     ///
     /// Must be called within a tokio runtime.
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
-        let local = LocalBackend::new();
+        let local = LocalBackend::new().map_err(|error| YardError::State {
+            code: ErrorCode::Internal,
+            message: format!("programs cannot be kept together on this machine: {error}"),
+        })?;
         Self::with_backends(config, vec![Box::new(local)])
     }
 
@@ -131,12 +134,10 @@ impl Yard {
     }
 
     pub(crate) fn backend(&self, name: &str) -> Result<&dyn Backend, YardError> {
-        self.inner.backends.get(name).map(AsRef::as_ref).ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
-    }
-
-    pub(crate) fn disk_error(what: &str, error: &std::io::Error) -> YardError {
-        let full = error.raw_os_error() == Some(rustix::io::Errno::NOSPC.raw_os_error());
-        let code = if full { ErrorCode::DiskFull } else { ErrorCode::StateUnwritable };
-        YardError::State { code, message: format!("{what}: {error}") }
+        self.inner
+            .backends
+            .get(name)
+            .map(AsRef::as_ref)
+            .ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
     }
 }

@@ -1,14 +1,15 @@
 //! Answering the program's queries: once, in order, and never into a shell that did not ask.
 //!
 //! A reply is input. It is written only while the tty is in raw mode, because in line mode no program can read a reply
-//! (it carries no newline) and the next reader, often a shell, would take it for a command. It is dropped when a line
-//! editor of the program in the foreground began after the question: the asker is gone and the shell is back.
+//! (it carries no newline) and the next reader, often a shell, would take it for a command. It is dropped when the line
+//! editor of the program in the foreground came back after the question: the asker is gone and the shell is back.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ptyard_core::{Moment, Size};
-use ptyard_screen::{Query, ReplyContext, reply};
+use ptyard_core::Moment;
+use ptyard_screen::Query;
+use ptyard_screen::reply::{ReplyContext, needs_cursor, reply};
 
 use super::Actor;
 
@@ -17,22 +18,29 @@ const WAITING: usize = 64;
 
 /// When a query that came in line mode is looked at again: a script prints the question first and switches to raw
 /// mode when it begins to read, a millisecond later; on a busy machine it may take longer.
-const LOOKS: [Duration; 4] =
-    [Duration::from_millis(5), Duration::from_millis(20), Duration::from_millis(60), Duration::from_millis(150)];
+const LOOKS: [Duration; 4] = [
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(60),
+    Duration::from_millis(150),
+];
 
 struct Waiting {
     at: u64,
     query: Query,
     asked: Moment,
     looks: usize,
+    /// How often a line editor had begun when it was asked.
+    line_editors: u64,
 }
 
 /// The queries that wait for an answer.
 #[derive(Default)]
 pub(super) struct Answers {
     waiting: VecDeque<Waiting>,
-    /// Offset after the last sign that a line editor began to read.
-    line_editor: Option<u64>,
+    /// How often a line editor began: a prompt was marked, or bracketed paste was switched on. The first time it may
+    /// be a program that starts and asks its questions around it; from the second on it is a shell that is back.
+    line_editors: u64,
 }
 
 impl Answers {
@@ -40,11 +48,11 @@ impl Answers {
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Waiting { at, query, asked: now, looks: 0 });
+        self.waiting.push_back(Waiting { at, query, asked: now, looks: 0, line_editors: self.line_editors });
     }
 
-    pub(super) fn line_editor_began(&mut self, at: u64) {
-        self.line_editor = Some(at);
+    pub(super) fn line_editor_began(&mut self) {
+        self.line_editors += 1;
     }
 
     pub(super) fn deadline(&self) -> Option<Moment> {
@@ -59,7 +67,7 @@ impl Actor {
         if self.answers.waiting.is_empty() {
             return;
         }
-        if self.sink.is_none() || self.exit_seen {
+        if self.sink.is_none() || self.end.is_reaped() {
             self.answers.waiting.clear();
             return;
         }
@@ -72,8 +80,8 @@ impl Actor {
             return;
         }
         while let Some(waiting) = self.answers.waiting.pop_front() {
-            let shell_is_back = tty.program_in_foreground && self.answers.line_editor.is_some_and(|editor| editor > waiting.at);
-            if shell_is_back {
+            let came_back = waiting.line_editors > 0 && self.answers.line_editors > waiting.line_editors;
+            if came_back && tty.program_in_foreground {
                 continue;
             }
             let context = self.reply_context(&waiting, now);
@@ -93,8 +101,7 @@ impl Actor {
     }
 
     fn reply_context(&mut self, waiting: &Waiting, now: Moment) -> ReplyContext {
-        let cursor = waiting.query.needs_cursor().then(|| self.cursor_at(waiting.at, now)).flatten();
-        let size: Size = self.now.size;
-        ReplyContext { cursor: cursor.unwrap_or_default(), size, modes: self.scanner.modes().clone() }
+        let cursor = if needs_cursor(&waiting.query) { self.cursor_at(waiting.at, now) } else { None };
+        ReplyContext::new(cursor.unwrap_or_default(), self.now.size)
     }
 }

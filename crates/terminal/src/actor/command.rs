@@ -17,7 +17,7 @@ pub(super) const COMMANDS: usize = 64;
 pub struct KilledBy(pub &'static str);
 
 /// A command. Every reply channel may be gone by the time of the answer: the work is done all the same.
-pub(super) enum Command {
+pub(crate) enum Command {
     Type { typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written> },
     CloseStdin { reply: oneshot::Sender<Result<(), ControlError>> },
     Resize { size: Size, reply: oneshot::Sender<Result<(), ControlError>> },

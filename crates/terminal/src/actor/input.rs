@@ -61,7 +61,11 @@ pub(super) struct Typing {
 }
 
 impl Job {
-    pub(super) fn new(typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written>) -> Self {
+    pub(super) fn new(
+        typed: Typed,
+        cancelled: oneshot::Receiver<()>,
+        reply: oneshot::Sender<Written>,
+    ) -> Self {
         Self::Type(Typing { typed, taken: 0, mark: None, cancelled: Some(cancelled), reply: Some(reply) })
     }
 
@@ -123,7 +127,12 @@ impl InputQueue {
     }
 
     /// Writes what the program takes. `end` is the end of the log now; the caller drained the output just before.
-    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Option<Box<dyn Sink>>, end: u64) -> InputStep {
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Option<Box<dyn Sink>>,
+        end: u64,
+    ) -> InputStep {
         loop {
             let Some(open) = sink else {
                 return self.end_all(end);
@@ -274,7 +283,10 @@ mod tests {
         *slow.room.lock().unwrap() = 100;
         turn(&mut queue, &mut sink);
         assert_eq!(*slow.got.lock().unwrap(), b"<he>Rnext");
-        assert_eq!(answer.try_recv().unwrap(), Written { taken: 3, taken_back: 4, mark: 10, input_ended: false });
+        assert_eq!(
+            answer.try_recv().unwrap(),
+            Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
+        );
         assert!(queue.is_empty());
     }
 
@@ -283,7 +295,8 @@ mod tests {
         let slow = Slow::default();
         let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
         let mut queue = InputQueue::default();
-        let (first, cancel, mut answer) = job(Typed { bytes: Bytes::from_static(b"abc"), if_cut: Bytes::from_static(b">") });
+        let (first, cancel, mut answer) =
+            job(Typed { bytes: Bytes::from_static(b"abc"), if_cut: Bytes::from_static(b">") });
         queue.push(first);
         turn(&mut queue, &mut sink);
         drop(cancel);

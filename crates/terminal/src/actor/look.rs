@@ -4,15 +4,13 @@ use std::task::Context;
 use std::time::Duration;
 
 use ptyard_core::{Moment, Size};
-use ptyard_screen::{Cursor, Screen, new_screen, skip_point};
+use ptyard_screen::catch_up::{Pen, skip_point};
+use ptyard_screen::{Cursor, DEFAULT_SCROLLBACK_LINES, Scanner, Screen, new_screen};
 use tokio::sync::oneshot;
 
 use super::{Actor, Look};
 use crate::backend::Io;
 use crate::log::{LogError, LogReader};
-
-/// Lines of history a screen keeps. 1,000 lines of 80 columns cost about 2 MB while somebody looks.
-pub(super) const SCROLLBACK_LINES: usize = 1_000;
 
 /// Bytes fed in one turn, about 3 ms of emulation, before output and commands get their turn again.
 const BYTES_PER_TURN: u64 = 256 * 1024;
@@ -42,6 +40,21 @@ struct Live {
     newlines: Newlines,
     last_look: Moment,
     buffer: Vec<u8>,
+}
+
+/// What the side parser knows about the end of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Run {
+    /// See [`Scanner::plain_since`].
+    pub plain_since: u64,
+    /// See [`Scanner::pen_since`].
+    pub pen_since: u64,
+}
+
+impl From<&Scanner> for Run {
+    fn from(scanner: &Scanner) -> Self {
+        Self { plain_since: scanner.plain_since(), pen_since: scanner.pen_since() }
+    }
 }
 
 /// Who turns a line feed into a new line.
@@ -101,16 +114,19 @@ impl Actor {
         self.feed(cx, target, now);
         let Some(live) = &mut self.looks.live else { return };
         live.last_look = now;
-        for waiting in self.looks.waiting.extract_if(.., |waiting| waiting.target.is_some_and(|target| target <= live.at)) {
+        let at = live.at;
+        for waiting in
+            self.looks.waiting.extract_if(.., |waiting| waiting.target.is_some_and(|target| target <= at))
+        {
             let _gone = waiting.reply.send(live.look(waiting.scrollback, now));
         }
     }
 
     fn feed(&mut self, cx: &mut Context<'_>, target: u64, now: Moment) {
-        let plain_since = self.scanner.plain_since();
-        let live = self.looks.live.get_or_insert_with(|| Live::start(self.io, &self.reader, plain_since, now));
+        let run = Run::from(&self.scanner);
+        let live = self.looks.live.get_or_insert_with(|| Live::start(self.io, &self.reader, run, now));
         let sizes = self.observed.lock().sizes.clone();
-        if let Err(error) = live.feed(&self.reader, &sizes, target, BYTES_PER_TURN, plain_since, now) {
+        if let Err(error) = live.feed(&self.reader, &sizes, target, BYTES_PER_TURN, run, now) {
             tracing::warn!(%error, "the screen could not be fed from the log");
             live.at = target;
         }
@@ -121,23 +137,23 @@ impl Actor {
 
     /// The cursor after the byte before `at`, or where it is now when the screen is already further.
     pub(super) fn cursor_at(&mut self, at: u64, now: Moment) -> Option<Cursor> {
-        let plain_since = self.scanner.plain_since();
-        let live = self.looks.live.get_or_insert_with(|| Live::start(self.io, &self.reader, plain_since, now));
+        let run = Run::from(&self.scanner);
+        let live = self.looks.live.get_or_insert_with(|| Live::start(self.io, &self.reader, run, now));
         live.last_look = now;
         let sizes = self.observed.lock().sizes.clone();
-        live.feed(&self.reader, &sizes, at, u64::MAX, plain_since, now).ok()?;
+        live.feed(&self.reader, &sizes, at, u64::MAX, run, now).ok()?;
         Some(live.screen.cursor())
     }
 }
 
 impl Live {
-    fn start(io: Io, reader: &LogReader, plain_since: u64, now: Moment) -> Self {
+    fn start(io: Io, reader: &LogReader, run: Run, now: Moment) -> Self {
         let bounds = reader.bounds();
-        let plain_since = plain_since.clamp(bounds.start, bounds.end);
+        let plain_since = run.plain_since.clamp(bounds.start, bounds.end);
         let since = bounds.start.max(plain_since.saturating_sub(REBUILD_BYTES));
         let newlines = if matches!(io, Io::Tty(_)) { Newlines::Tty } else { Newlines::Screen };
         Self {
-            screen: new_screen(io.size(), SCROLLBACK_LINES),
+            screen: new_screen(io.size(), DEFAULT_SCROLLBACK_LINES),
             at: since,
             since,
             sizes_applied: 0,
@@ -154,12 +170,13 @@ impl Live {
         sizes: &[(u64, Size)],
         target: u64,
         budget: u64,
-        plain_since: u64,
+        run: Run,
         now: Moment,
     ) -> Result<(), LogError> {
         let mut left = budget;
         loop {
-            while let Some((from, size)) = sizes.get(self.sizes_applied).filter(|(from, _)| *from <= self.at) {
+            while let Some((from, size)) = sizes.get(self.sizes_applied).filter(|(from, _)| *from <= self.at)
+            {
                 debug_assert!(*from <= self.at);
                 self.screen.resize(*size);
                 self.sizes_applied += 1;
@@ -168,8 +185,8 @@ impl Live {
             if self.at >= until || left == 0 {
                 return Ok(());
             }
-            if until == target && plain_since <= self.at && target - self.at >= SKIP_BYTES {
-                self.skip(reader, target)?;
+            if until == target && run.plain_since <= self.at && target - self.at >= SKIP_BYTES {
+                self.skip(reader, target, run)?;
             }
             let want = (until - self.at).min(left).min(64 * 1024);
             self.buffer.clear();
@@ -190,7 +207,7 @@ impl Live {
     }
 
     /// Jumps over a run of plain output when the last lines of it alone decide what the screen shows.
-    fn skip(&mut self, reader: &LogReader, target: u64) -> Result<(), LogError> {
+    fn skip(&mut self, reader: &LogReader, target: u64, run: Run) -> Result<(), LogError> {
         if self.newlines == Newlines::Screen || !self.screen.can_skip() {
             return Ok(());
         }
@@ -204,14 +221,18 @@ impl Live {
                 return Ok(());
             }
         }
-        if let Some(point) = skip_point(&self.buffer, self.screen.size().rows(), SCROLLBACK_LINES) {
+        let pen = if run.pen_since <= self.at { Pen::Unchanged } else { Pen::Unknown };
+        if let Some(point) =
+            skip_point(&self.buffer, self.screen.size().rows(), DEFAULT_SCROLLBACK_LINES, pen)
+        {
             self.at = from + point as u64;
         }
         Ok(())
     }
 
     fn look(&mut self, scrollback: usize, now: Moment) -> Look {
-        Look { view: self.screen.view(scrollback, now), offset: self.at, since: self.since }
+        let view = self.screen.view(scrollback, now);
+        Look { view, offset: self.at - self.screen.held() as u64, since: self.since }
     }
 }
 
@@ -234,11 +255,11 @@ pub(crate) fn rebuild(
     io: Io,
     reader: &LogReader,
     sizes: &[(u64, Size)],
-    plain_since: u64,
+    run: Run,
     scrollback: usize,
     now: Moment,
 ) -> Result<Look, LogError> {
-    let mut live = Live::start(io, reader, plain_since, now);
-    live.feed(reader, sizes, reader.bounds().end, u64::MAX, plain_since, now)?;
+    let mut live = Live::start(io, reader, run, now);
+    live.feed(reader, sizes, reader.bounds().end, u64::MAX, run, now)?;
     Ok(live.look(scrollback, now))
 }

@@ -22,13 +22,14 @@ use ptyard_screen::Scanner;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
-pub use self::command::{Killed, KilledBy, Look};
-pub(crate) use self::command::Command;
-pub use self::input::{Typed, Written};
-pub(crate) use self::look::rebuild;
 use self::answer::Answers;
+pub(crate) use self::command::Command;
+pub use self::command::{Killed, KilledBy, Look};
 use self::input::{InputQueue, Job};
+pub use self::input::{Typed, Written};
 use self::look::Looks;
+pub use self::look::Run;
+pub(crate) use self::look::rebuild;
 use crate::backend::{BoxFuture, Control, ControlError, Io, KillReport, Sink, Source, Started, Target};
 use crate::clock::Clock;
 use crate::log::{LogReader, LogWriter};
@@ -181,7 +182,11 @@ impl Actor {
                 let _gone = reply.send(self.resize(size));
             }
             Command::Signal { signal, target, reply } => {
-                let sent = if self.now.sealed.is_some() { Err(ControlError::Exited) } else { self.control.signal(signal, target) };
+                let sent = if self.now.sealed.is_some() {
+                    Err(ControlError::Exited)
+                } else {
+                    self.control.signal(signal, target)
+                };
                 if sent.is_ok() && target == Target::Program {
                     self.signalled = Some(signal.0);
                 }
@@ -333,7 +338,7 @@ impl Actor {
     fn finish(mut self) {
         self.commands.close();
         self.now.removed = self.closing;
-        self.observed.lock().plain_since = self.scanner.plain_since();
+        self.observed.lock().run = Run::from(&self.scanner);
         self.publish();
         if let Err(error) = self.log.close() {
             // The files are as after a death of the writer: complete, and readable as they are.
@@ -343,15 +348,10 @@ impl Actor {
 
     /// Arms the timer for the next deadline; `Ready` when one has passed.
     fn poll_timer(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<()> {
-        let wanted = [
-            self.end_look,
-            self.answers.deadline(),
-            self.looks.deadline(),
-            self.held_back,
-        ]
-        .into_iter()
-        .flatten()
-        .min();
+        let wanted = [self.end_look, self.answers.deadline(), self.looks.deadline(), self.held_back]
+            .into_iter()
+            .flatten()
+            .min();
         let Some(at) = wanted else {
             self.timer = None;
             return Poll::Pending;
@@ -371,7 +371,10 @@ impl Actor {
             let bounds = self.reader.bounds();
             assert_eq!(self.now.end, bounds.end, "invariant 1: the published end is the log's");
             let published = self.progress.borrow();
-            assert!(published.sealed.is_none() || published.sealed == self.now.sealed, "invariant 2: one end");
+            assert!(
+                published.sealed.is_none() || published.sealed == self.now.sealed,
+                "invariant 2: one end"
+            );
         }
     }
 }

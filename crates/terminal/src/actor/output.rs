@@ -4,7 +4,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_screen::{PromptMark, Signal};
+use ptyard_screen::scan::{Clipboard, PromptMark};
+use ptyard_screen::{Event, Signal};
 
 use super::Actor;
 use crate::backend::Io;
@@ -101,28 +102,32 @@ impl Actor {
             return;
         }
         let mut signals = std::mem::take(&mut self.signals);
-        for signal in signals.drain(..) {
-            match signal {
-                Signal::Query { at, query } => self.answers.asked(at, query, self.clock.now()),
-                Signal::Prompt { at, mark } => {
+        for Signal { at, event } in signals.drain(..) {
+            match event {
+                Event::Query(query) => self.answers.asked(at, query, self.clock.now()),
+                Event::Prompt(mark) => {
                     if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {
                         self.now.prompt = Some(at);
+                        self.answers.line_editor_began();
                     }
-                    self.answers.line_editor_began(at);
                 }
-                Signal::BracketedPasteOn { at } => self.answers.line_editor_began(at),
-                Signal::Title { title, .. } => {
+                Event::PasteModeSet => self.answers.line_editor_began(),
+                Event::Title(title) => {
                     self.observed.lock().title.clone_from(&title);
                     self.observer.event(TerminalEvent::Title(title));
                 }
-                Signal::Cwd { path, .. } => self.observed.lock().cwd = Some(path),
-                Signal::Status { at, status } => {
+                Event::Cwd { path, .. } => self.observed.lock().cwd = Some(path),
+                Event::ProgramStatus(status) => {
                     self.observed.lock().status = Some((at, status.clone()));
                     self.observer.event(TerminalEvent::Status(status));
                 }
-                Signal::Notification { text, .. } => self.observer.event(TerminalEvent::Notification(text)),
-                Signal::ClipboardWrite { bytes, .. } => self.observer.event(TerminalEvent::ClipboardDropped(bytes)),
-                Signal::Bell { .. } | Signal::Progress { .. } => {}
+                Event::Notification { title, body } => {
+                    self.observer.event(TerminalEvent::Notification { title, body });
+                }
+                Event::Clipboard(Clipboard::Write { encoded_len }) => {
+                    self.observer.event(TerminalEvent::ClipboardDropped { encoded_len });
+                }
+                Event::Clipboard(Clipboard::Read) | Event::Bell | Event::Progress(_) | Event::Icon(_) => {}
             }
         }
         self.signals = signals;

@@ -6,14 +6,23 @@ use ptyard_terminal::{WindowCall, WindowCursor};
 use crate::stage::{BOTH, Stage};
 
 /// Every point of a window at which its caller can vanish.
-const POINTS: [&str; 5] =
-    ["window.before_turn", "window.after_turn", "window.before_step", "window.waiting", "window.before_handover"];
+const POINTS: [&str; 5] = [
+    "window.before_turn",
+    "window.after_turn",
+    "window.before_step",
+    "window.waiting",
+    "window.before_handover",
+];
 
 #[tokio::test(start_paused = true)]
 async fn r13_to_r16_a_caller_who_vanishes_anywhere_costs_nothing() {
     for io in BOTH {
         for point in POINTS {
-            for (old, new, want) in [(&b"OLD"[..], &b"NEW"[..], "OLDNEW"), (b"\xc3", b"\xa9", "é"), (b"x\xf0\x9f", b"\x98\x80y", "x😀y")] {
+            for (old, new, want) in [
+                (&b"OLD"[..], &b"NEW"[..], "OLDNEW"),
+                (b"\xc3", b"\xa9", "é"),
+                (b"x\xf0\x9f", b"\x98\x80y", "x😀y"),
+            ] {
                 let stage = Stage::new(io).await;
                 stage.print(old).await;
                 for _ in 0..3 {
@@ -21,7 +30,8 @@ async fn r13_to_r16_a_caller_who_vanishes_anywhere_costs_nothing() {
                     // A window that would end at once comes to every point but "waiting".
                     let call = if point == "window.waiting" { stage.call_open() } else { stage.call_now() };
                     let terminal = stage.terminal.clone();
-                    let window = tokio::spawn(async move { terminal.window(call).await.map(|ready| ready.commit()) });
+                    let window =
+                        tokio::spawn(async move { terminal.window(call).await.map(|ready| ready.commit()) });
                     hold.reached().await;
                     window.abort();
                     assert!(window.await.unwrap_err().is_cancelled());

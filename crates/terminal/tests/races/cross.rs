@@ -16,7 +16,8 @@ enum Act {
     Vanish(usize),
 }
 
-const POINTS: [&str; 4] = ["window.before_turn", "window.after_turn", "window.before_step", "window.before_handover"];
+const POINTS: [&str; 4] =
+    ["window.before_turn", "window.after_turn", "window.before_step", "window.before_handover"];
 
 fn byte() -> impl Strategy<Value = u8> {
     prop_oneof![

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ptyard_core::window::EndedBy;
 use ptyard_core::Exit;
+use ptyard_core::window::EndedBy;
 
 use crate::stage::{BOTH, Stage};
 
@@ -47,7 +47,11 @@ async fn r11_an_exit_code_that_is_visible_early_ends_nothing() {
         stage.print(b"\xc3").await;
         stage.script.exit(Exit::exited(0));
         let first = stage.window().await;
-        assert_eq!((first.text.as_str(), first.exit, first.next), ("", None, 0), "reaped, not drained: it runs");
+        assert_eq!(
+            (first.text.as_str(), first.exit, first.next),
+            ("", None, 0),
+            "reaped, not drained: it runs"
+        );
         stage.print(b"\xa9").await;
         stage.script.close_output();
         let last = stage.take(stage.call_open()).await;

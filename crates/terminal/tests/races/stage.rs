@@ -10,18 +10,18 @@ use ptyard_terminal::log::LogConfig;
 use ptyard_terminal::{Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, WindowCall, WindowCursor};
 use ptyard_testkit::{Script, ScriptedBackend, soon};
 
-pub const BOTH: [Io; 2] = [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Pipe)];
+pub(crate) const BOTH: [Io; 2] = [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Pipe)];
 
-pub struct Stage {
-    pub script: Script,
-    pub terminal: Terminal,
-    pub pauses: Pauses,
-    pub clock: Clock,
+pub(crate) struct Stage {
+    pub(crate) script: Script,
+    pub(crate) terminal: Terminal,
+    pub(crate) pauses: Pauses,
+    pub(crate) clock: Clock,
     _directory: tempfile::TempDir,
 }
 
 impl Stage {
-    pub async fn new(io: Io) -> Self {
+    pub(crate) async fn new(io: Io) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (script, pauses, clock) = (Script::default(), Pauses::default(), Clock::start());
         let backend = ScriptedBackend::default();
@@ -33,27 +33,35 @@ impl Stage {
             env: Default::default(),
             io,
         };
-        let surroundings =
-            Surroundings { clock, log: LogConfig::default(), observer: Arc::new(NoObserver), pauses: pauses.clone() };
-        let terminal = Terminal::start(&backend, spec, &directory.path().join("t"), surroundings).await.unwrap();
+        let surroundings = Surroundings {
+            clock,
+            log: LogConfig::default(),
+            observer: Arc::new(NoObserver),
+            pauses: pauses.clone(),
+        };
+        let terminal =
+            Terminal::start(&backend, spec, &directory.path().join("t"), surroundings).await.unwrap();
         Self { script, terminal, pauses, clock, _directory: directory }
     }
 
     /// The program prints, and the bytes are in the log.
-    pub async fn print(&self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn print(&self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
+        if bytes.is_empty() {
+            return;
+        }
         let want = self.terminal.progress().borrow().end + bytes.len() as u64;
         self.script.print(bytes);
         self.reaches(want).await;
     }
 
-    pub async fn reaches(&self, end: u64) {
+    pub(crate) async fn reaches(&self, end: u64) {
         let mut progress = self.terminal.progress();
         soon("the log grows", progress.wait_for(|progress| progress.end >= end)).await.unwrap();
     }
 
     /// A call whose deadline is now.
-    pub fn call_now(&self) -> WindowCall {
+    pub(crate) fn call_now(&self) -> WindowCall {
         let now = self.clock.now();
         WindowCall {
             cursor: WindowCursor::Shared,
@@ -66,25 +74,28 @@ impl Stage {
     }
 
     /// A call that only an end or a condition ends.
-    pub fn call_open(&self) -> WindowCall {
+    pub(crate) fn call_open(&self) -> WindowCall {
         WindowCall { deadline: None, ..self.call_now() }
     }
 
-    pub fn call_until(&self, condition: &str) -> WindowCall {
+    pub(crate) fn call_until(&self, condition: &str) -> WindowCall {
         let condition: Condition = condition.parse().unwrap();
         WindowCall { conditions: vec![condition], ..self.call_open() }
     }
 
     /// The window there is right now, handed over.
-    pub async fn window(&self) -> Collected {
+    pub(crate) async fn window(&self) -> Collected {
         self.take(self.call_now()).await
     }
 
-    pub async fn take(&self, call: WindowCall) -> Collected {
+    pub(crate) async fn take(&self, call: WindowCall) -> Collected {
         self.ready(call).await.commit()
     }
 
-    pub async fn ready(&self, call: WindowCall) -> Ready {
-        tokio::time::timeout(Duration::from_secs(600), self.terminal.window(call)).await.expect("the window ends").unwrap()
+    pub(crate) async fn ready(&self, call: WindowCall) -> Ready {
+        tokio::time::timeout(Duration::from_secs(600), self.terminal.window(call))
+            .await
+            .expect("the window ends")
+            .unwrap()
     }
 }

@@ -17,14 +17,23 @@ async fn starts_that_cannot_be() {
     let stage = Stage::real();
     let yard = &stage.yard;
     assert_eq!(refused(yard, exec(&["/no/such/program"], PIPES, brief())).await, ErrorCode::ProgramNotFound);
-    assert_eq!(refused(yard, exec(&["nosuchprogram-anywhere"], tty(), brief())).await, ErrorCode::ProgramNotFound);
+    assert_eq!(
+        refused(yard, exec(&["nosuchprogram-anywhere"], tty(), brief())).await,
+        ErrorCode::ProgramNotFound
+    );
     assert_eq!(refused(yard, exec(&["/etc/passwd"], tty(), brief())).await, ErrorCode::ProgramNotExecutable);
     assert_eq!(refused(yard, exec(&["printf", "a\0b"], PIPES, brief())).await, ErrorCode::InvalidArgument);
     assert_eq!(refused(yard, exec(&[], PIPES, brief())).await, ErrorCode::InvalidArgument);
     assert_eq!(refused(yard, exec(&[""], PIPES, brief())).await, ErrorCode::InvalidArgument);
-    let missing = ExecSpec { cwd: Some("/no/such/directory".into()), ..sh("touch /tmp/ptyard-must-not-exist", PIPES, brief()) };
+    let missing = ExecSpec {
+        cwd: Some("/no/such/directory".into()),
+        ..sh("touch /tmp/ptyard-must-not-exist", PIPES, brief())
+    };
     assert_eq!(refused(yard, missing).await, ErrorCode::CwdNotFound);
-    assert!(!std::path::Path::new("/tmp/ptyard-must-not-exist").exists(), "nothing runs in a wrong directory");
+    assert!(
+        !std::path::Path::new("/tmp/ptyard-must-not-exist").exists(),
+        "nothing runs in a wrong directory"
+    );
     let relative = ExecSpec { cwd: Some("here".into()), ..sh("true", PIPES, brief()) };
     assert_eq!(refused(yard, relative).await, ErrorCode::InvalidArgument);
     let elsewhere = ExecSpec { backend: Some("moon".to_owned()), ..sh("true", PIPES, brief()) };
@@ -45,10 +54,20 @@ async fn windows_that_cannot_be() {
         until: until.iter().map(|text| (*text).to_owned()).collect(),
     };
     for bad in [0, -1, i64::MIN, 1_000_000_000, i64::MAX] {
-        assert_eq!(refused(yard, sh("echo hi", PIPES, window(Some(bad), &[]))).await, ErrorCode::InvalidArgument, "{bad}");
+        assert_eq!(
+            refused(yard, sh("echo hi", PIPES, window(Some(bad), &[]))).await,
+            ErrorCode::InvalidArgument,
+            "{bad}"
+        );
     }
-    assert_eq!(refused(yard, sh("echo hi", PIPES, window(None, &["regex:("]))).await, ErrorCode::InvalidRegex);
-    assert_eq!(refused(yard, sh("echo hi", PIPES, window(None, &["quiet:soon"]))).await, ErrorCode::InvalidArgument);
+    assert_eq!(
+        refused(yard, sh("echo hi", PIPES, window(None, &["regex:("]))).await,
+        ErrorCode::InvalidRegex
+    );
+    assert_eq!(
+        refused(yard, sh("echo hi", PIPES, window(None, &["quiet:soon"]))).await,
+        ErrorCode::InvalidArgument
+    );
     assert_ne!(refused(yard, sh("echo hi", PIPES, window(None, &["full-moon"]))).await, ErrorCode::Internal);
     assert!(yard.list().is_empty(), "a bad window is refused before anything runs");
 
@@ -58,7 +77,10 @@ async fn windows_that_cannot_be() {
     let error = yard.write(&at(&cat), poll(window(Some(0), &[]))).await.err().unwrap();
     assert_eq!(error.code(), ErrorCode::InvalidArgument);
     let kept = yard.write(&at(&cat), poll(until("regex:kept"))).await;
-    assert!(kept.unwrap().commit().output.contains("kept"), "an uncommitted window and a refused one cost nothing");
+    assert!(
+        kept.unwrap().commit().output.contains("kept"),
+        "an uncommitted window and a refused one cost nothing"
+    );
 }
 
 #[tokio::test]
@@ -67,7 +89,11 @@ async fn calls_on_what_is_not_there_or_not_so() {
     let yard = &stage.yard;
     for unknown in ["t00000000000000000000000000000000", "12345", "nobody", "", "-1"] {
         let at = unknown.parse().unwrap();
-        assert_eq!(yard.write(&at, poll(brief())).await.err().unwrap().code(), ErrorCode::UnknownTerminal, "{unknown:?}");
+        assert_eq!(
+            yard.write(&at, poll(brief())).await.err().unwrap().code(),
+            ErrorCode::UnknownTerminal,
+            "{unknown:?}"
+        );
         assert_eq!(yard.info(&at).unwrap_err().code(), ErrorCode::UnknownTerminal);
     }
     let piped = run(yard, sh("sleep 600", PIPES, brief())).await;
@@ -79,7 +105,10 @@ async fn calls_on_what_is_not_there_or_not_so() {
     let done = run(yard, sh("echo over; exit 3", tty(), until("exit"))).await;
     let last = |window: &ptyard_yard::Window| window.exit.as_ref().and_then(|exit| exit.code);
     assert_eq!(last(&done), Some(3));
-    assert_eq!(yard.write(&at(&done), chars("x", brief())).await.err().unwrap().code(), ErrorCode::TerminalExited);
+    assert_eq!(
+        yard.write(&at(&done), chars("x", brief())).await.err().unwrap().code(),
+        ErrorCode::TerminalExited
+    );
     assert_eq!(yard.resize(&at(&done), Size::DEFAULT).await.unwrap_err().code(), ErrorCode::TerminalExited);
     let signal = yard.signal(&at(&done), Signal(15), Target::Program).await;
     assert_eq!(signal.unwrap_err().code(), ErrorCode::TerminalExited);
@@ -90,7 +119,10 @@ async fn calls_on_what_is_not_there_or_not_so() {
     }
     let range = yard.read(&at(&done), Some(0), 100).await.unwrap();
     assert_eq!(range.data, b"over\r\n");
-    assert_eq!(yard.read(&at(&done), Some(10_000), 100).await.unwrap_err().code(), ErrorCode::OffsetBeyondEnd);
+    assert_eq!(
+        yard.read(&at(&done), Some(10_000), 100).await.unwrap_err().code(),
+        ErrorCode::OffsetBeyondEnd
+    );
 }
 
 #[tokio::test]
@@ -104,8 +136,10 @@ async fn input_that_cannot_be() {
     let huge = yard.write(&at(&cat), write(TypedInput::Bytes(vec![b'x'; 17 << 20]))).await;
     assert_eq!(huge.err().unwrap().code(), ErrorCode::InputTooLarge);
     // Case P05: the line discipline would cut this line without a word.
-    let long = yard.write(&at(&cat), write(TypedInput::Bytes([vec![b'x'; 6_000], b"\n".to_vec()].concat()))).await;
+    let long =
+        yard.write(&at(&cat), write(TypedInput::Bytes([vec![b'x'; 6_000], b"\n".to_vec()].concat()))).await;
     assert_eq!(long.err().unwrap().code(), ErrorCode::InvalidArgument);
-    let alive = yard.write(&at(&cat), chars("still here\r", until("regex:still here\\s+still here"))).await.unwrap();
+    let alive =
+        yard.write(&at(&cat), chars("still here\r", until("regex:still here\\s+still here"))).await.unwrap();
     assert_eq!(alive.window().ended_by, "regex", "{:?}", alive.window());
 }

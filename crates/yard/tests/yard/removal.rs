@@ -19,8 +19,7 @@ async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
     let (at, script) = stage.play().await;
     script.print("tail");
     end(&script);
-    let wait = stage.yard.wait(&at, &["exit".to_owned()], None, None);
-    soon("the exit", wait).await.unwrap();
+    stage.yard.wait(&at, &["exit".to_owned()], None, None).await.unwrap();
     for _ in 0..2 {
         let hold = stage.pauses.hold("remove.before_commit");
         let (yard, target) = (stage.yard.clone(), at.clone());
@@ -101,7 +100,9 @@ async fn r21_a_start_that_fails_or_is_cancelled_leaves_nothing_behind() {
     let script = Script::default();
     stage.backend.play(script.clone());
     let yard = stage.yard.clone();
-    let start = tokio::spawn(async move { yard.exec(exec(&["scripted"], PIPES, until("exit"))).await.map(|d| d.commit()) });
+    let start = tokio::spawn(async move {
+        yard.exec(exec(&["scripted"], PIPES, until("exit"))).await.map(|d| d.commit())
+    });
     hold.reached().await;
     script.print("first window");
     start.abort();

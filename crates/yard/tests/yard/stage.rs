@@ -4,18 +4,20 @@ use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::Pauses;
 use ptyard_terminal::backend::{Io, Stdin};
 use ptyard_testkit::{Script, ScriptedBackend};
-use ptyard_yard::{ExecSpec, Program, TerminalRef, TypedInput, Window, WindowSpec, WriteSpec, Yard, YardConfig};
+use ptyard_yard::{
+    ExecSpec, Program, TerminalRef, TypedInput, Window, WindowSpec, WriteSpec, Yard, YardConfig,
+};
 
-pub struct Stage {
-    pub yard: Yard,
-    pub backend: ScriptedBackend,
-    pub pauses: Pauses,
-    pub directory: tempfile::TempDir,
+pub(crate) struct Stage {
+    pub(crate) yard: Yard,
+    pub(crate) backend: ScriptedBackend,
+    pub(crate) pauses: Pauses,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Stage {
     /// A yard with real programs.
-    pub fn real() -> Self {
+    pub(crate) fn real() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = YardConfig::new(directory.path().join("state"));
         let pauses = config.pauses.clone();
@@ -23,7 +25,7 @@ impl Stage {
     }
 
     /// A yard whose programs are scripts.
-    pub fn scripted() -> Self {
+    pub(crate) fn scripted() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = YardConfig::new(directory.path().join("state"));
         let pauses = config.pauses.clone();
@@ -33,35 +35,36 @@ impl Stage {
     }
 
     /// A scripted program that runs.
-    pub async fn play(&self) -> (TerminalRef, Script) {
+    pub(crate) async fn play(&self) -> (TerminalRef, Script) {
         let script = Script::default();
         self.backend.play(script.clone());
-        let window = self.yard.exec(exec(&["scripted"], Io::Pipes(Stdin::Pipe), brief())).await.unwrap().commit();
+        let window =
+            self.yard.exec(exec(&["scripted"], Io::Pipes(Stdin::Pipe), brief())).await.unwrap().commit();
         (TerminalRef::Id(window.id), script)
     }
 
-    pub fn log_directory(&self, id: TerminalId) -> std::path::PathBuf {
+    pub(crate) fn log_directory(&self, id: TerminalId) -> std::path::PathBuf {
         self.directory.path().join("state/terminals").join(id.to_string())
     }
 }
 
-pub fn tty() -> Io {
+pub(crate) fn tty() -> Io {
     Io::Tty(Size::DEFAULT)
 }
 
-pub const PIPES: Io = Io::Pipes(Stdin::Null);
+pub(crate) const PIPES: Io = Io::Pipes(Stdin::Null);
 
 /// A window that ends at once.
-pub fn brief() -> WindowSpec {
+pub(crate) fn brief() -> WindowSpec {
     WindowSpec { yield_ms: Some(0), max_tokens: None, until: vec!["exit".to_owned()] }
 }
 
 /// A window that ends when `condition` holds, and fails the test's patience long after.
-pub fn until(condition: &str) -> WindowSpec {
+pub(crate) fn until(condition: &str) -> WindowSpec {
     WindowSpec { yield_ms: Some(20_000), max_tokens: None, until: vec![condition.to_owned()] }
 }
 
-pub fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
+pub(crate) fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
     ExecSpec {
         program: Program::Argv(argv.iter().map(|arg| (*arg).to_owned()).collect()),
         backend: None,
@@ -75,22 +78,22 @@ pub fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
     }
 }
 
-pub fn sh(text: &str, io: Io, window: WindowSpec) -> ExecSpec {
+pub(crate) fn sh(text: &str, io: Io, window: WindowSpec) -> ExecSpec {
     exec(&["sh", "-c", text], io, window)
 }
 
-pub fn poll(window: WindowSpec) -> WriteSpec {
+pub(crate) fn poll(window: WindowSpec) -> WriteSpec {
     WriteSpec { window, ..WriteSpec::default() }
 }
 
-pub fn chars(text: &str, window: WindowSpec) -> WriteSpec {
+pub(crate) fn chars(text: &str, window: WindowSpec) -> WriteSpec {
     WriteSpec { input: TypedInput::Bytes(text.as_bytes().to_vec()), window, ..WriteSpec::default() }
 }
 
-pub async fn run(yard: &Yard, spec: ExecSpec) -> Window {
+pub(crate) async fn run(yard: &Yard, spec: ExecSpec) -> Window {
     yard.exec(spec).await.unwrap().commit()
 }
 
-pub fn at(window: &Window) -> TerminalRef {
+pub(crate) fn at(window: &Window) -> TerminalRef {
     TerminalRef::Id(window.id)
 }
