@@ -1,0 +1,169 @@
+//! The reader that looks at every byte of a terminal's output as it arrives.
+
+mod osc;
+pub mod signal;
+
+pub(crate) use osc::text as plain_text;
+pub use signal::{Event, Query, Signal};
+
+use crate::modes::Modes;
+use crate::parse::{ControlString, Csi, Parser, Step, StringKind};
+use osc::Effect;
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+/// Shift out: text that follows is of another character set.
+const SO: u8 = 0x0e;
+
+/// Finds questions, titles, status reports and modes in the output, at the speed of the memory.
+///
+/// It costs a search for `ESC` and a small state machine, whatever the chunks are, and at most
+/// [`STRING_CAP`](crate::parse::STRING_CAP) bytes of memory for a sequence that is not complete.
+///
+/// # Invariants
+///
+/// 1. `plain_since <= pen_since_or_end`: both are offsets that were scanned.
+/// 2. What was scanned from `plain_since` on, moves the cursor only along its row and down, see
+///    [`Scanner::plain_since`].
+#[derive(Debug, Clone, Default)]
+pub struct Scanner {
+    parser: Parser,
+    modes: Modes,
+    plain_since: u64,
+    pen_since: u64,
+}
+
+impl Scanner {
+    /// A scanner at the start of a log.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The modes in force after what was scanned.
+    #[must_use]
+    pub fn modes(&self) -> &Modes {
+        &self.modes
+    }
+
+    /// The offset since which there was nothing but text, `CR`, `LF`, `TAB`, `BEL`, `BS`, SGR and EL sequences,
+    /// and OSCs that a screen ignores (7, 8, 9, 99, 133, 777, 7501).
+    ///
+    /// A sequence that is not complete does not count yet: it is neither inside nor outside.
+    #[must_use]
+    pub fn plain_since(&self) -> u64 {
+        self.plain_since
+    }
+
+    /// The offset after the last SGR sequence: since then the pen did not change, within a plain run.
+    #[must_use]
+    pub fn pen_since(&self) -> u64 {
+        self.pen_since
+    }
+
+    /// Reads `bytes`, whose first one is at log offset `at`, and hands every signal to `on`, in order.
+    pub fn scan(&mut self, at: u64, bytes: &[u8], on: &mut impl FnMut(Signal)) {
+        let mut i = 0;
+        loop {
+            if self.parser.is_ground() {
+                let Some(found) = memchr::memchr3(ESC, BEL, SO, &bytes[i..]) else { return };
+                i += found + 1;
+                match bytes[i - 1] {
+                    ESC => self.parser.escape(),
+                    BEL => on(Signal { at: at + i as u64, event: Event::Bell }),
+                    _ => self.plain_since = at + i as u64,
+                }
+            }
+            while !self.parser.is_ground() {
+                let Some(&byte) = bytes.get(i) else { return };
+                i += 1;
+                match self.parser.step(byte) {
+                    Step::More => {}
+                    Step::Csi(csi) if csi.is_sgr() => self.pen_since = at + i as u64,
+                    Step::Csi(csi) if csi.id() == (0, 0, b'K') => {}
+                    step => {
+                        // Control characters in the midst of a sequence, and whatever is not known to be
+                        // harmless, end the plain run.
+                        let effect = obey(step, &mut self.modes, &mut |event| {
+                            on(Signal { at: at + i as u64, event });
+                        });
+                        if effect == Effect::Some {
+                            self.plain_since = at + i as u64;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {
+    match step {
+        Step::More => return Effect::None,
+        Step::Execute(BEL) => on(Event::Bell),
+        Step::Execute(_) => {}
+        Step::Escape { intermediate, byte } => {
+            if (intermediate, byte) == (0, b'\\') {
+                return Effect::None;
+            }
+            if (intermediate, byte) == (0, b'Z') {
+                on(Event::Query(Query::PrimaryAttributes));
+            }
+            modes.obey_escape(intermediate, byte);
+        }
+        Step::Csi(csi) => {
+            if let Some(query) = query(csi, modes) {
+                on(Event::Query(query));
+            }
+            modes.obey_csi(csi);
+        }
+        Step::String(string) => match string.kind {
+            StringKind::Osc => return osc::read(&string, on),
+            StringKind::Dcs => {
+                if let Some(query) = device_query(&string) {
+                    on(Event::Query(query));
+                }
+            }
+            StringKind::Other => {}
+        },
+    }
+    Effect::Some
+}
+
+fn query(csi: &Csi, modes: &Modes) -> Option<Query> {
+    let number = csi.params()[0];
+    Some(match (csi.id(), number) {
+        ((0, 0, b'c'), 0) => Query::PrimaryAttributes,
+        ((b'>', 0, b'c'), 0) => Query::SecondaryAttributes,
+        ((b'=', 0, b'c'), 0) => Query::TertiaryAttributes,
+        ((0, 0, b'n'), 5) => Query::Status,
+        ((0, 0, b'n'), 6) => Query::CursorPosition,
+        ((b'?', 0, b'n'), 6) => Query::ExtendedCursorPosition,
+        ((b'>', 0, b'q'), 0) => Query::Version,
+        // With a number it is the answer, which an echoing terminal prints back.
+        ((b'?', 0, b'u'), _) if csi.is_bare() => Query::KittyKeys { flags: modes.kitty_flags() },
+        ((b'?', 0, b'm'), 4) => Query::ModifyOtherKeys { value: modes.modify_other_keys },
+        ((b'?', b'$', b'p'), _) => Query::PrivateMode { number, is_set: modes.private(number) },
+        ((0, b'$', b'p'), _) => Query::AnsiMode { number, is_set: modes.ansi(number) },
+        ((0, 0, b't'), 14) => Query::WindowPixels,
+        ((0, 0, b't'), 16) => Query::CellPixels,
+        ((0, 0, b't'), 18) => Query::TextArea,
+        ((0, 0, b't'), 19) => Query::ScreenCells,
+        _ => return None,
+    })
+}
+
+fn device_query(dcs: &ControlString<'_>) -> Option<Query> {
+    if !dcs.is_whole() {
+        return None;
+    }
+    if let Some(names) = dcs.body.strip_prefix(b"+q") {
+        let is_hex = |b: &u8| b.is_ascii_hexdigit() || *b == b';';
+        let names = if names.iter().all(is_hex) { plain_text(names) } else { String::new() };
+        return Some(Query::Capabilities { names });
+    }
+    dcs.body.starts_with(b"$q").then_some(Query::Setting)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! A view as the bytes that draw it.
+
+use std::io::Write as _;
+
+use super::style::Style;
+use super::view::{Line, View};
+use crate::modes::{Mouse, MouseEncoding};
+
+/// Writes formatted text to a vector, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($format:tt)+) => {{
+        let _ = write!($out, $($format)+);
+    }};
+}
+
+/// Ends whatever sequence was cut, and brings every mode that matters for drawing to its default:
+/// CAN, ST, end of an update, soft reset, normal screen, keys, mouse, wrapping, charsets, margins, pen.
+const PREAMBLE: &[u8] = b"\x18\x1b\\\x1b[?2026l\x1b[!p\x1b[?1049l\x1b[=0;1u\x1b[>4;0m\x1b>\
+    \x1b[?1;9;66;1000;1002;1003;1004;1005;1006;1015;1016;2004;2031;5;6l\x1b[?7;25h\x1b[4;20l\
+    \x1b(B\x1b)B\x0f\x1b[r\x1b[0m";
+
+pub(super) fn draw(view: &View) -> Vec<u8> {
+    let mut out = PREAMBLE.to_vec();
+    if view.modes.alt_screen {
+        out.extend_from_slice(b"\x1b[?1049h");
+    }
+    out.extend_from_slice(b"\x1b[H\x1b[2J");
+    put!(out, "\x1b]2;{}\x1b\\", view.title);
+    lines(view, &mut out);
+    state(view, &mut out);
+    cursor(view, &mut out);
+    modes(view, &mut out);
+    out
+}
+
+fn lines(view: &View, out: &mut Vec<u8>) {
+    let last = view.lines.len().saturating_sub(1);
+    for (i, line) in view.lines.iter().enumerate() {
+        let used = paint(line, out);
+        if i == last {
+            break;
+        }
+        // The next row starts by wrapping, if it has something that wraps.
+        let next_has_text = view.lines[i + 1].runs.first().is_some_and(|run| run.bytes > 0);
+        let wraps = line.wrapped && used && next_has_text;
+        if !wraps {
+            out.extend_from_slice(b"\x1b[0m\r\n");
+        }
+    }
+    out.extend_from_slice(b"\x1b[0m");
+}
+
+/// Paints one row from its first column; tells whether there was anything.
+fn paint(line: &Line, out: &mut Vec<u8>) -> bool {
+    let mut style = Style::default();
+    out.extend_from_slice(b"\x1b[0m");
+    let mut at = 0;
+    let mut was_vague = false;
+    for run in &line.runs {
+        if run.style != style {
+            style = run.style;
+            style.write_sgr(out);
+        }
+        if was_vague {
+            // Wherever the other terminal's cursor went, the next run has its column.
+            put!(out, "\x1b[{}G", run.col + 1);
+        }
+        let end = at + run.bytes as usize;
+        let text = line.text.as_bytes();
+        out.extend_from_slice(&text[at.min(text.len())..end.min(text.len())]);
+        let blanks = end.saturating_sub(text.len().max(at));
+        out.resize(out.len() + blanks, b' ');
+        at = end;
+        was_vague = run.is_vague;
+    }
+    !line.runs.is_empty()
+}
+
+fn state(view: &View, out: &mut Vec<u8>) {
+    let state = &view.state;
+    if let Some((top, bottom)) = state.margins {
+        put!(out, "\x1b[{};{}r", top + 1, bottom + 1);
+    }
+    let (row, col, style) = state.saved;
+    if (row, col, style) != (0, 0, Style::default()) {
+        put!(out, "\x1b[{};{}H", row + 1, col + 1);
+        style.write_sgr(out);
+        out.extend_from_slice(b"\x1b7");
+    }
+    if view.modes.origin {
+        out.extend_from_slice(b"\x1b[?6h");
+    }
+}
+
+fn cursor(view: &View, out: &mut Vec<u8>) {
+    let state = &view.state;
+    let origin = if view.modes.origin { state.margins.map_or(0, |(top, _)| top) } else { 0 };
+    let row = view.cursor.row.saturating_sub(origin) + 1;
+    let mut col = view.cursor.col + 1;
+    let pending = state.wrap_pending.then(|| last_cell(view)).flatten();
+    if let Some((cell_col, ..)) = pending {
+        col = cell_col + 1;
+    }
+    put!(out, "\x1b[{row};{col}H");
+    if let Some((_, text, style)) = pending {
+        // Writing the last cell again brings back the state in which the next character wraps.
+        style.write_sgr(out);
+        out.extend_from_slice(text.as_bytes());
+    }
+    state.pen.write_sgr(out);
+    for (set, drawing) in [b'(', b')', b'*', b'+'].into_iter().zip(state.line_drawing) {
+        if drawing {
+            out.extend_from_slice(&[0x1b, set, b'0']);
+        }
+    }
+    if state.shifted {
+        out.push(0x0e);
+    }
+}
+
+/// The last character of the cursor's row, when it reaches the margin: its column, text and style.
+fn last_cell(view: &View) -> Option<(u16, &str, Style)> {
+    let line = view.screen_lines().get(usize::from(view.cursor.row))?;
+    let run = line.runs.last()?;
+    let before: usize = line.runs[..line.runs.len() - 1].iter().map(|run| run.bytes as usize).sum();
+    let text = line.text.get(before..)?;
+    if run.is_vague {
+        return Some((run.col, text, run.style));
+    }
+    let last = text.chars().next_back()?;
+    let width = unicode_width::UnicodeWidthChar::width(last)? as u16;
+    Some((view.size.cols() - width, &text[text.len() - last.len_utf8()..], run.style))
+}
+
+fn modes(view: &View, out: &mut Vec<u8>) {
+    let modes = &view.modes;
+    let private = [
+        (modes.application_cursor, 1),
+        (modes.reverse_video, 5),
+        (modes.cursor_blink, 12),
+        (modes.focus_events, 1004),
+        (modes.bracketed_paste, 2004),
+        (modes.colour_scheme_events, 2031),
+    ];
+    for (_, number) in private.iter().filter(|(on, _)| *on) {
+        put!(out, "\x1b[?{number}h");
+    }
+    for (off, number) in [(!modes.autowrap, 7), (modes.cursor_hidden, 25), (!modes.alternate_scroll, 1007)] {
+        if off {
+            put!(out, "\x1b[?{number}l");
+        }
+    }
+    for (on, number) in [(modes.insert, 4), (modes.newline, 20)] {
+        if on {
+            put!(out, "\x1b[{number}h");
+        }
+    }
+    match modes.mouse {
+        Mouse::Off => {}
+        Mouse::Press => out.extend_from_slice(b"\x1b[?9h"),
+        Mouse::Click => out.extend_from_slice(b"\x1b[?1000h"),
+        Mouse::Drag => out.extend_from_slice(b"\x1b[?1002h"),
+        Mouse::Motion => out.extend_from_slice(b"\x1b[?1003h"),
+    }
+    match modes.mouse_encoding {
+        MouseEncoding::Legacy => {}
+        MouseEncoding::Utf8 => out.extend_from_slice(b"\x1b[?1005h"),
+        MouseEncoding::Sgr => out.extend_from_slice(b"\x1b[?1006h"),
+        MouseEncoding::Urxvt => out.extend_from_slice(b"\x1b[?1015h"),
+        MouseEncoding::SgrPixels => out.extend_from_slice(b"\x1b[?1016h"),
+    }
+    if modes.application_keypad {
+        out.extend_from_slice(b"\x1b=");
+    }
+    if modes.cursor_style != 0 {
+        put!(out, "\x1b[{} q", modes.cursor_style);
+    }
+    if modes.modify_other_keys != 0 {
+        put!(out, "\x1b[>4;{}m", modes.modify_other_keys);
+    }
+    if modes.kitty_flags() != 0 {
+        put!(out, "\x1b[={};1u", modes.kitty_flags());
+    }
+}
