@@ -3,6 +3,7 @@
 mod basics;
 mod death;
 mod disk;
+mod kill;
 mod model;
 mod readers;
 mod support;
