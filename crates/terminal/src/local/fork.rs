@@ -13,7 +13,6 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{WaitId, WaitIdOptions};
 use rustix::time::Timespec;
 use tokio::io::Interest;
-use tokio::task::AbortHandle;
 
 use crate::backend::{BoxFuture, Io, StartError, Stdin};
 use crate::sys::spawn::{self, Controlling, Failure, Forked, Plan};
@@ -29,7 +28,7 @@ const EXEC_LIMIT: Duration = Duration::from_secs(10);
 /// Starts programs as children of this process.
 #[derive(Debug, Default)]
 pub struct ForkLauncher {
-    strays: OnceLock<AbortHandle>,
+    strays: OnceLock<strays::Adoption>,
 }
 
 impl ForkLauncher {
@@ -56,20 +55,10 @@ impl Launcher for ForkLauncher {
     }
 
     fn adopt_orphans(&self) -> io::Result<u32> {
-        let own = rustix::process::getpid();
-        rustix::process::set_child_subreaper(Some(own))?;
         if self.strays.get().is_none() {
-            let _ = self.strays.set(strays::reap_in_background()?);
+            let _ = self.strays.set(strays::adopt()?);
         }
-        Ok(own.as_raw_nonzero().get().unsigned_abs())
-    }
-}
-
-impl Drop for ForkLauncher {
-    fn drop(&mut self) {
-        if let Some(task) = self.strays.get() {
-            task.abort();
-        }
+        Ok(std::process::id())
     }
 }
 

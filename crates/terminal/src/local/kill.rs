@@ -1,5 +1,6 @@
 //! Ending everything that came of a program.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,29 +26,50 @@ pub(super) async fn end_tree(
     grace: Duration,
 ) -> KillReport {
     let limit = Instant::now() + grace + KILL_LIMIT;
-    let members = tree.members();
-    if members.is_empty() {
+    let found = count(&tree.off_runtime(Tree::members).await.unwrap_or_default());
+    if found == 0 {
         tree.release();
         return KillReport::default();
     }
-    let found = count(&members);
     let mut last_signal = None;
     let mut empty = false;
     if !grace.is_zero() {
-        tree.signal(&[libc::SIGHUP, libc::SIGTERM, libc::SIGCONT]);
         last_signal = Some(libc::SIGTERM);
-        empty = timeout(grace, tree.emptied()).await.is_ok();
+        empty = timeout(grace, ask(&tree, exit.clone())).await.is_ok();
     }
     while !empty && Instant::now() < limit {
-        tree.kill();
         last_signal = Some(libc::SIGKILL);
+        tree.off_runtime(Tree::kill).await;
         empty = timeout_at(limit.min(Instant::now() + AGAIN), tree.emptied()).await.is_ok();
     }
-    let survivors = if empty { Vec::new() } else { tree.members() };
+    let survivors =
+        if empty { Vec::new() } else { tree.off_runtime(Tree::members).await.unwrap_or_default() };
     // A process that has ended is reaped next; whoever hears of the kill shall find the exit known.
     let _ = timeout_at(limit, exit.wait_for(Option::is_some)).await;
     tree.release();
     KillReport { found, last_signal, survivors }
+}
+
+/// Asks everybody to leave, and waits until they have.
+async fn ask(tree: &Arc<Tree>, mut exit: watch::Receiver<Option<Exit>>) {
+    let mut asked = HashSet::new();
+    // A program that was just starting a child when it was asked leaves one behind that was not. So those that came
+    // meanwhile are asked when the program has gone; nobody is asked twice, which some take as "now, or else".
+    for _program_gone in [false, true] {
+        asked = tree
+            .off_runtime(move |tree| {
+                tree.ask(&[libc::SIGHUP, libc::SIGTERM, libc::SIGCONT], &mut asked);
+                asked
+            })
+            .await
+            .unwrap_or_default();
+        tokio::select! {
+            biased;
+            () = tree.emptied() => return,
+            _ = exit.wait_for(Option::is_some) => {}
+        }
+    }
+    tree.emptied().await;
 }
 
 pub(super) fn count(members: &[u32]) -> u32 {

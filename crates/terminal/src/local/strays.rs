@@ -1,6 +1,7 @@
 //! Reaping the orphans that this process adopted.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use tokio::signal::unix::{SignalKind, signal};
@@ -9,16 +10,40 @@ use tokio::task::AbortHandle;
 use super::fork;
 use super::tree::procfs;
 
-/// Reaps adopted orphans whenever a child ends, until aborted.
-pub(super) fn reap_in_background() -> io::Result<AbortHandle> {
+/// How many adoptions there are. Adopting is a property of the whole process.
+static ADOPTIONS: Mutex<usize> = Mutex::new(0);
+
+/// This process adopts orphans among its descendants, and reaps them, until the last of these is dropped.
+#[derive(Debug)]
+pub(super) struct Adoption {
+    reaping: AbortHandle,
+}
+
+/// Adopts orphans from now on. Must be called in a runtime, which does the reaping.
+pub(super) fn adopt() -> io::Result<Adoption> {
     let mut ended = signal(SignalKind::child())?;
-    let task = tokio::spawn(async move {
+    let mut adoptions = ADOPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    *adoptions += 1;
+    let reaping = tokio::spawn(async move {
         while ended.recv().await.is_some() {
             // Reads /proc, which is not for a runtime's own threads. It fails only when the runtime is going away.
             let _ = tokio::task::spawn_blocking(reap).await;
         }
     });
-    Ok(task.abort_handle())
+    Ok(Adoption { reaping: reaping.abort_handle() })
+}
+
+impl Drop for Adoption {
+    fn drop(&mut self) {
+        self.reaping.abort();
+        let mut adoptions = ADOPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        *adoptions -= 1;
+        if *adoptions == 0 {
+            // Later orphans go to whoever reaps for the whole system.
+            let _ = rustix::process::set_child_subreaper(None);
+        }
+    }
 }
 
 /// Reaps the orphans that ended: children of this process that nobody waits for and that are in a session of their
@@ -31,7 +56,7 @@ fn reap() {
     let own_session = own_session.as_raw_nonzero().get().unsigned_abs();
     // Held over the look and the reaping: a child enters the set in the same step in which it is made.
     let awaited = fork::awaited();
-    for process in procfs::processes() {
+    for process in procfs::census().processes {
         let stray = process.is_dead()
             && process.parent == own_pid
             && process.session != own_session

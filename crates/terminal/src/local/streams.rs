@@ -148,6 +148,10 @@ fn poll_write(fd: &WatchedFd, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Re
     }
     loop {
         let mut ready = ready!(fd.poll_write_ready(cx))?;
+        // A master goes on taking bytes when the last process that could read them has gone.
+        if ready.ready().is_write_closed() {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         match rustix::io::write(ready.get_inner(), bytes) {
             // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
             Err(Errno::AGAIN) | Ok(0) => ready.clear_ready(),

@@ -90,7 +90,9 @@ async fn case_s08_a_program_that_ignores_every_request_is_killed_after_the_grace
 async fn a_program_that_leaves_when_asked_is_not_waited_for_longer() {
     for containment in containments() {
         let backend = backend(containment);
-        let script = "trap 'exit 7' TERM; trap '' HUP; echo ready; while :; do sleep 600 & wait; done";
+        // The child says it is ready, after its exec: before it, a shell's child still has the shell's traps, and
+        // loses a signal that comes then.
+        let script = "trap 'exit 7' TERM; trap '' HUP; sh -c 'echo ready; exec sleep 600' & wait";
         let mut program = Program::start(&backend, spec(&["sh", "-c", script], TTY)).await.unwrap();
         program.read_until("ready").await;
         let start = Instant::now();
@@ -133,9 +135,11 @@ async fn a_program_that_forks_all_the_time_ends_too() {
     for containment in containments() {
         let backend = backend(containment);
         // Each one leaves the session and starts the next before it ends.
-        let script = "echo ready; f() { (setsid sh -c \"$0\" x & ) ; }; trap '' HUP TERM; \
-                      n='trap \"\" HUP TERM; sleep 0.01; exec setsid -f sh -c \"$0\" \"$0\"'; \
-                      setsid -f sh -c \"$n\" \"$n\"; while :; do sleep 600; done";
+        let script = r#"trap '' HUP TERM
+            next='exec setsid -f sh -c "$0" "$0"'
+            setsid -f sh -c "$next" "$next"
+            echo ready
+            while :; do sleep 600; done"#;
         let mut program = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
         program.read_until("ready").await;
         let report = program.kill(Duration::from_millis(100)).await;

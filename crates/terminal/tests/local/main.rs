@@ -8,3 +8,4 @@ mod leaks;
 mod starting;
 mod support;
 mod terminals;
+mod throughput;

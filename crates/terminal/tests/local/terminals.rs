@@ -61,12 +61,13 @@ async fn case_s06_the_terminal_is_the_controlling_one_and_ctrl_c_is_a_signal() {
 #[tokio::test]
 async fn case_s06_a_signal_to_the_foreground_reaches_the_job_and_not_the_shell() {
     let mut shell = Program::run(&["bash", "--norc", "-i"], TTY).await;
-    shell.write(b"sh -c 'echo job-$((1 + 1)); exec sleep 600'; echo status=$?\n").await;
+    shell.write(b"sh -c 'echo job-$((1 + 1)); exec sleep 600'\n").await;
     shell.read_until("job-2").await;
     let state = shell.control.tty_state().unwrap();
     assert!(!state.program_in_foreground);
     assert_ne!(state.foreground_group, Some(shell.pid));
     shell.control.signal(Signal(2), Target::ForegroundGroup).unwrap();
+    shell.write(b"echo status=$?\n").await;
     shell.read_until("status=130").await;
     shell.control.signal(Signal(9), Target::Program).unwrap();
     assert_eq!(shell.exit().await.signal, Some(9));
@@ -74,7 +75,8 @@ async fn case_s06_a_signal_to_the_foreground_reaches_the_job_and_not_the_shell()
 
 #[tokio::test]
 async fn case_s07_a_program_without_a_terminal_can_be_interrupted() {
-    let mut program = Program::run(&["sh", "-c", "echo ready; sleep 600; echo not reached"], PIPES).await;
+    let mut program =
+        Program::run(&["sh", "-c", "sh -c 'echo ready; exec sleep 600'; echo not reached"], PIPES).await;
     program.read_until("ready").await;
     program.control.signal(Signal(2), Target::ForegroundGroup).unwrap();
     let (output, exit) = program.finish().await;

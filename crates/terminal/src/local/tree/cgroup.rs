@@ -1,5 +1,6 @@
 //! A cgroup for every program: children are born into it and cannot leave it, whatever they shed.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -87,16 +88,18 @@ impl Leaf {
         members
     }
 
-    pub(super) fn signal(&self, signals: &[i32]) {
+    pub(super) fn ask(&self, signals: &[i32], asked: &mut HashSet<u32>) {
         // A pid of the list may mean another process by now. One that is still in the list after its descriptor was
         // opened is a member whichever process it is, and the descriptor reaches the one it was opened for.
         let opened: Vec<_> = self
             .members()
             .into_iter()
+            .filter(|pid| !asked.contains(pid))
             .filter_map(|pid| Some((pid, sys::spawn::open_pidfd(pid).ok()?)))
             .collect();
         let still = self.members();
-        for (_, pidfd) in opened.iter().filter(|(pid, _)| still.contains(pid)) {
+        for (pid, pidfd) in opened.iter().filter(|(pid, _)| still.contains(pid)) {
+            asked.insert(*pid);
             for &signal in signals {
                 // Fails for a process that just ended, or that we may not signal: both show afterwards.
                 let _ = sys::signal::send(pidfd.as_fd(), signal);

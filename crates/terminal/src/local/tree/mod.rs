@@ -4,7 +4,14 @@ pub(super) mod cgroup;
 pub(super) mod procfs;
 pub(super) mod walk;
 
+use std::collections::HashSet;
 use std::future::pending;
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::Interest;
+
+use crate::sys::watched::WatchedFd;
 
 use self::cgroup::Leaf;
 use self::walk::Walk;
@@ -28,11 +35,11 @@ impl Tree {
         }
     }
 
-    /// Sends `signals`, in this order, to every process that lives now.
-    pub(super) fn signal(&self, signals: &[i32]) {
+    /// Sends `signals`, in this order, to every process that lives now and is not in `asked` yet, and adds it.
+    pub(super) fn ask(&self, signals: &[i32], asked: &mut HashSet<u32>) {
         match self {
-            Self::Cgroup(leaf) => leaf.signal(signals),
-            Self::Walk(walk) => walk.signal(signals),
+            Self::Cgroup(leaf) => leaf.ask(signals, asked),
+            Self::Walk(walk) => walk.ask(signals, asked),
         }
     }
 
@@ -45,16 +52,43 @@ impl Tree {
     }
 
     /// Waits until no process lives. Cancel-safe.
-    pub(super) async fn emptied(&self) {
-        let watched = match self {
+    pub(super) async fn emptied(self: &Arc<Self>) {
+        let watched = match &**self {
             Self::Cgroup(leaf) => leaf.emptied().await,
-            Self::Walk(walk) => walk.emptied().await,
+            Self::Walk(_) => self.walked_empty().await,
         };
         if let Err(error) = watched {
             // Out of descriptors. Whoever waits has a limit of his own, and looks again when it is over.
             tracing::warn!(%error, "cannot watch a program's processes");
             pending::<()>().await;
         }
+    }
+
+    /// Waits for the end of all processes that live now, and looks again, until none is found.
+    async fn walked_empty(self: &Arc<Self>) -> io::Result<()> {
+        loop {
+            let living = self.off_runtime(|tree| match tree {
+                Self::Walk(walk) => walk.living(),
+                Self::Cgroup(_) => Ok(Vec::new()),
+            });
+            let Some(living) = living.await.transpose()? else { return pending().await };
+            if living.is_empty() {
+                return Ok(());
+            }
+            for pidfd in living {
+                // Readable from the process's end on.
+                let _ = WatchedFd::new(pidfd, Interest::READABLE)?.readable().await?;
+            }
+        }
+    }
+
+    /// Looks at the tree where blocking is allowed. `None` when the runtime is shutting down.
+    pub(super) async fn off_runtime<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let tree = Arc::clone(self);
+        tokio::task::spawn_blocking(move || look(&tree)).await.ok()
     }
 
     /// Gives back what the kernel holds for the tree, if no process lives; says whether that is so.

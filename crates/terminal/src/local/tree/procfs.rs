@@ -42,13 +42,25 @@ impl Process {
     }
 }
 
-/// All processes that can be seen. Those that start or end meanwhile may be missing.
-pub(in crate::local) fn processes() -> Vec<Process> {
-    let Ok(dir) = fs::read_dir("/proc") else { return Vec::new() };
-    dir.flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(Process::look)
-        .collect()
+/// What a look at all processes showed.
+#[derive(Debug)]
+pub(in crate::local) struct Census {
+    pub(in crate::local) processes: Vec<Process>,
+    /// Whether some process was listed and had gone before it was looked at. What it left behind may be missing.
+    pub(in crate::local) some_vanished: bool,
+}
+
+/// Looks at all processes that can be seen.
+pub(in crate::local) fn census() -> Census {
+    let mut census = Census { processes: Vec::new(), some_vanished: false };
+    let Ok(dir) = fs::read_dir("/proc") else { return census };
+    for pid in dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+        match Process::look(pid) {
+            Some(process) => census.processes.push(process),
+            None => census.some_vanished = true,
+        }
+    }
+    census
 }
 
 /// The timer slack of a process, in nanoseconds.
@@ -78,7 +90,7 @@ mod tests {
     #[test]
     fn this_process_is_among_the_processes() {
         let own = std::process::id();
-        let found = processes().into_iter().find(|process| process.pid == own).unwrap();
+        let found = census().processes.into_iter().find(|process| process.pid == own).unwrap();
         assert_eq!(found.parent, std::os::unix::process::parent_id());
         assert!(timer_slack_ns(own).is_some());
     }

@@ -10,18 +10,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ptyard_core::Exit;
-use tokio::io::Interest;
 use tokio::sync::watch;
 
 use super::procfs::{self, Process};
 use crate::sys;
-use crate::sys::watched::WatchedFd;
 
 /// The kernel's usual timer slack. Marks are a little more, which no program notices.
 const USUAL_SLACK_NS: u64 = 50_000;
 
 /// How many marks there are: a mark costs at most this many nanoseconds of slack.
 const MARKS: u32 = 1 << 16;
+
+/// How often we look again before we say that no process is left.
+const EMPTY_LOOKS: u32 = 16;
 
 /// How often a kill looks for processes that it has not stopped yet, before it kills those it has.
 const STOP_ROUNDS: u32 = 32;
@@ -64,32 +65,51 @@ impl Walk {
     }
 
     /// The living processes of the program.
+    ///
+    /// That there are none is said only after a look at which no process can have slipped from one that was just
+    /// ending to one that had just begun; under a storm of ending processes, after [`EMPTY_LOOKS`] of them.
     fn processes(&self) -> Vec<Process> {
-        let all = procfs::processes();
+        let mut dead_before = Vec::new();
+        for _ in 0..EMPTY_LOOKS {
+            let census = procfs::census();
+            let (living, dead) = self.members_of(&census.processes);
+            let certain = !census.some_vanished && dead == dead_before;
+            if !living.is_empty() || certain {
+                return living;
+            }
+            dead_before = dead;
+        }
+        Vec::new()
+    }
+
+    /// Those of `all` that belong to the program: the living, and the pids of the dead.
+    fn members_of(&self, all: &[Process]) -> (Vec<Process>, Vec<u32>) {
         let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
-        for process in &all {
+        for process in all {
             children.entry(process.parent).or_default().push(process);
         }
-        // Taken before anything is compared with `program`, but for a process that is reaped meanwhile: then its
-        // number is nobody's in `all`.
+        // Asked after `all` was made: if the program was not reaped by now, its number in `all` means it.
         let program_lives = !self.program_was_reaped();
-        let mut members = Vec::new();
+        let (mut living, mut dead) = (Vec::new(), Vec::new());
         // Down from the launcher: a process belongs to the program if its parent does or if it shows a mark.
         let mut below = vec![(self.root, false)];
         let mut seen = HashSet::from([self.root]);
         while let Some((parent, inherited)) = below.pop() {
-            for process in children.get(&parent).into_iter().flatten() {
+            for &&process in children.get(&parent).into_iter().flatten() {
                 if !seen.insert(process.pid) {
                     continue;
                 }
-                let ours = inherited || self.is_marked(process, program_lives);
+                let ours = inherited || self.is_marked(&process, program_lives);
                 below.push((process.pid, ours));
-                if ours && !process.is_dead() {
-                    members.push(**process);
+                match (ours, process.is_dead()) {
+                    (true, false) => living.push(process),
+                    (true, true) => dead.push(process.pid),
+                    (false, _) => {}
                 }
             }
         }
-        members
+        dead.sort_unstable();
+        (living, dead)
     }
 
     fn is_marked(&self, process: &Process, program_lives: bool) -> bool {
@@ -99,9 +119,12 @@ impl Walk {
             || procfs::has_variable(process.pid, &self.variable)
     }
 
-    pub(super) fn signal(&self, signals: &[i32]) {
+    pub(super) fn ask(&self, signals: &[i32], asked: &mut HashSet<u32>) {
         for process in self.processes() {
-            if let Ok(pidfd) = pin(&process) {
+            if !asked.contains(&process.pid)
+                && let Ok(pidfd) = pin(&process)
+            {
+                asked.insert(process.pid);
                 send(&pidfd, signals);
             }
         }
@@ -129,29 +152,19 @@ impl Walk {
         }
     }
 
-    pub(super) async fn emptied(&self) -> io::Result<()> {
-        loop {
-            let processes = self.processes();
-            if processes.is_empty() {
-                return Ok(());
-            }
-            let mut refused = None;
-            for process in processes {
-                match pin(&process) {
-                    Ok(pidfd) => {
-                        // Readable from the process's end on.
-                        let _ = WatchedFd::new(pidfd, Interest::READABLE)?.readable().await?;
-                        refused = None;
-                    }
-                    // It has ended since; the next look will not find it.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => refused = None,
-                    Err(error) => refused = Some(error),
-                }
-            }
-            if let Some(error) = refused {
-                return Err(error);
+    /// A descriptor for each living process, to wait for its end.
+    pub(super) fn living(&self) -> io::Result<Vec<OwnedFd>> {
+        let mut living = Vec::new();
+        for process in self.processes() {
+            match pin(&process) {
+                Ok(pidfd) => living.push(pidfd),
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // Out of descriptors: those we have will do for a start.
+                Err(_) if !living.is_empty() => break,
+                Err(error) => return Err(error),
             }
         }
+        Ok(living)
     }
 }
 
