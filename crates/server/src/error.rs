@@ -143,6 +143,9 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        if self.code == ErrorCode::Stopping {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if self.status == StatusCode::UPGRADE_REQUIRED {
             response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         }

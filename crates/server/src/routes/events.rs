@@ -52,7 +52,7 @@ pub(crate) async fn events(
             happened = source.next() => happened,
             () = stop.requested() => return None,
         };
-        Some((Ok(tell(translate::event(happened))), (source, stop)))
+        Some((Ok(tell(&translate::event(happened))), (source, stop)))
     });
     Ok(Sse::new(told).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
@@ -63,9 +63,9 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     number.map(Some).ok_or_else(|| ApiError::argument("Last-Event-ID is not the number of an event"))
 }
 
-fn tell(event: Event) -> sse::Event {
+fn tell(event: &Event) -> sse::Event {
     let framed = sse::Event::default().id(event.seq.to_string()).event(&event.kind);
-    match serde_json::to_string(&event) {
+    match serde_json::to_string(event) {
         Ok(json) => framed.data(json),
         Err(error) => {
             tracing::error!(%error, seq = event.seq, "an event is not JSON");

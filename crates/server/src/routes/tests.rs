@@ -45,7 +45,7 @@ fn router(stop: Stop) -> Router {
         .route("/take-input", post(take_input))
         .route("/look", get(look))
         .route("/broken", get(broken))
-        .route("/wait", get(|| pending::<&'static str>()));
+        .route("/wait", get(pending::<&'static str>));
     behind_the_gate(endpoints, stop)
 }
 
