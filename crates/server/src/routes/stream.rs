@@ -46,7 +46,7 @@ const MAX_PENDING_ACTS: usize = 8;
 const MAX_PENDING_REFUSALS: usize = 16;
 
 /// How long a viewer gets to take the close message.
-const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Bytes of the offset in front of the output.
 const OFFSET_BYTES: usize = size_of::<u64>();

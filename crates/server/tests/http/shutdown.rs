@@ -5,7 +5,7 @@ use ptyard_server::api::{Done, WaitReply};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::site::{Answer, Site, request, send, soon};
+use crate::site::{Answer, Site, request, soon};
 
 #[tokio::test]
 async fn a_stop_is_answered_ends_the_programs_and_leaves_no_socket() {

@@ -156,10 +156,11 @@ async fn case_l03_a_viewer_that_does_not_read_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn case_g01_a_frame_that_declares_two_gigabytes_ends_the_stream() {
+async fn case_g01_a_frame_that_declares_more_than_is_taken_ends_the_stream_by_its_header() {
     let site = Site::start();
     let started = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "yield_ms": 250})).await;
-    let lengths: [&[u8]; 3] = [
+    let lengths: [&[u8]; 4] = [
+        &[0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 1],
         &[0x82, 0xff, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff],
         &[0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0],
         &[0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
