@@ -26,11 +26,10 @@ struct RawSize {
 /// Why a size was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{given} is not a size: columns must be {}..={}, rows {}..={}",
+    "{given} is not a size: columns must be {}..={max}, rows {}..={max}",
     Size::MIN_COLS,
-    Size::MAX,
     Size::MIN_ROWS,
-    Size::MAX
+    max = Size::MAX
 )]
 pub struct SizeError {
     given: String,
