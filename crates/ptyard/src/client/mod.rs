@@ -62,6 +62,14 @@ impl Client {
         Ok(client)
     }
 
+    /// Another connection to the same place.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn reconnect(&self) -> Result<Self, ClientError> {
+        Self::connect(&self.socket).await
+    }
+
     /// Which server this is.
     #[must_use]
     pub fn version(&self) -> &Version {

@@ -1,10 +1,12 @@
 //! Commands that do one thing to a program, or to the server.
 
+use std::os::fd::OwnedFd;
+
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{Done, KillReply, SignalRequest};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use super::{Place, window};
 use crate::args::{KillArgs, SignalArgs};
@@ -75,13 +77,19 @@ pub(super) async fn stop(place: &Place) -> Result<u8, Failure> {
     done(place, &reply)
 }
 
-fn process(pid: u32) -> Option<std::os::fd::OwnedFd> {
+fn process(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
-    pidfd_open(pid, PidfdFlags::NONBLOCK).ok()
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-async fn gone(process: std::os::fd::OwnedFd) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new(ErrorCode::Internal, format!("waiting for the server: {error}"));
-    let process = AsyncFd::with_interest(process, Interest::READABLE).map_err(failed)?;
-    process.readable().await.map(drop).map_err(failed)
+/// Waits until the process is gone: its descriptor is readable then.
+async fn gone(process: OwnedFd) -> Result<(), Failure> {
+    let waiting = tokio::task::spawn_blocking(move || loop {
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
+            Err(Errno::INTR) => {}
+            other => return other.map_err(std::io::Error::from),
+        }
+    });
+    let waited = waiting.await.map_err(std::io::Error::from).flatten();
+    waited.map(drop).map_err(|error| Failure::new(ErrorCode::Internal, format!("waiting for the server: {error}")))
 }

@@ -13,6 +13,10 @@ mod wait;
 mod window;
 mod write;
 
+pub(crate) use exec::working_directory;
+pub(crate) use list::table;
+pub(crate) use window::{ended, remarks, shell_code};
+
 use std::ffi::OsString;
 use std::future::Future;
 
