@@ -1,0 +1,187 @@
+//! The command line, as clap reads it.
+
+mod program;
+mod usage;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use program::{
+    AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs, WaitArgs,
+    WindowArgs, WriteArgs,
+};
+pub(crate) use usage::{explain, wants_json};
+
+/// The terminal yard for AI agents.
+///
+/// Starts programs in terminals, types into them and gives back exactly what they print. The first command that
+/// needs a server starts one in the background; it belongs to the state directory and goes on until `ptyard stop`.
+///
+/// Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no server runs and --no-start was given.
+#[derive(Debug, Parser)]
+#[command(name = "ptyard", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for every command")]
+pub(crate) struct GlobalArgs {
+    /// Print JSON on stdout and nothing else there; streams print one document a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// State directory [default: $PTYARD_STATE, $XDG_STATE_HOME/ptyard or ~/.local/state/ptyard]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Fail with status 3 instead of starting a server
+    #[arg(long, global = true)]
+    pub(crate) no_start: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Exec(ExecArgs),
+    Write(WriteArgs),
+    Read(ReadArgs),
+    Screen(ScreenArgs),
+    Wait(WaitArgs),
+    /// Change the size of a program's terminal
+    Resize {
+        #[command(flatten)]
+        at: IdArg,
+        /// Columns 2 to 1000, rows 1 to 1000, for example 120x40
+        #[arg(value_name = "COLSxROWS", allow_hyphen_values = true)]
+        size: String,
+    },
+    Signal(SignalArgs),
+    /// End a program's input: end of file for a pipe, the end-of-file key for a terminal
+    CloseStdin(IdArg),
+    Kill(KillArgs),
+    /// Remove a program that has ended, and its output
+    Rm(IdArg),
+    /// List all programs
+    List,
+    /// Show all that is known of a program
+    Info(IdArg),
+    Attach(AttachArgs),
+    /// Print what happens: starts, exits, resizes, ...
+    Events {
+        /// Begin after this event number [default: the oldest kept; with --follow: now]
+        #[arg(long, value_name = "SEQ")]
+        since: Option<u64>,
+        /// Go on and print events as they happen
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Serve the Model Context Protocol on stdin and stdout
+    Mcp,
+    /// Check the state directory, the server and the machine, in plain words
+    Doctor,
+    /// Run the server in the foreground
+    ///
+    /// SIGTERM or SIGINT stop it: every program is ended, then the server.
+    Serve {
+        /// Go into the background: the way the other commands start a server
+        #[arg(long, hide = true)]
+        daemon: bool,
+    },
+    /// Stop the server: every program is ended, then the server
+    Stop,
+    /// Print the version of this program and of the server, if one runs
+    Version,
+    /// Look at single rules, without a server
+    Debug {
+        #[command(subcommand)]
+        command: DebugCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DebugCommand {
+    /// Truncate stdin as a window is truncated, and print {"output_base64","original_token_count"}
+    Truncate {
+        /// Most tokens of 4 bytes
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        max_tokens: i64,
+    },
+}
+
+/// Which program.
+#[derive(Debug, Args)]
+pub(crate) struct IdArg {
+    /// Short id, full id, or unique name
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_of_every_command() {
+        let mut command = Cli::command().term_width(100).disable_help_subcommand(true);
+        command.build();
+        let mut all = String::new();
+        collect(&mut command, &mut all);
+        insta::assert_snapshot!("help", all);
+    }
+
+    fn collect(command: &mut clap::Command, into: &mut String) {
+        let help = command.render_long_help().to_string();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        into.push_str(&format!("===== {}\n{}\n", command.get_bin_name().unwrap_or("ptyard"), help.join("\n")));
+        for child in command.get_subcommands_mut() {
+            collect(child, into);
+        }
+    }
+
+    fn parse(line: &[&str]) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from([&["ptyard"], line].concat())
+    }
+
+    #[test]
+    fn case_v05_arguments_after_the_dashes_are_taken_as_they_are() {
+        let cli = parse(&["exec", "--tty", "--", "printf", "[%s]", "a 'b;c $HOME", "", "*", "--json", "--"]).unwrap();
+        let Command::Exec(exec) = cli.command else { panic!("not exec") };
+        assert_eq!(exec.argv, ["printf", "[%s]", "a 'b;c $HOME", "", "*", "--json", "--"]);
+        assert!(!cli.global.json);
+    }
+
+    #[test]
+    fn exec_takes_shell_text_or_an_argument_list_and_never_both_or_neither() {
+        assert!(parse(&["exec", "-c", "ls"]).is_ok());
+        for wrong in [&["exec"][..], &["exec", "-c", "ls", "--", "ls"], &["exec", "ls"], &["exec", "--shell", "sh", "--", "ls"]] {
+            assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn write_types_one_thing_at_most() {
+        let chars = |line: &[&str]| {
+            let Command::Write(write) = parse(line).unwrap().command else { panic!("not write") };
+            write.typed.chars
+        };
+        assert_eq!(chars(&["write", "1000", "--chars", "-x"]).as_deref(), Some("-x"));
+        assert_eq!(chars(&["write", "1000", "--chars", ""]).as_deref(), Some(""));
+        assert_eq!(chars(&["write", "1000"]), None);
+        assert!(parse(&["write", "1000", "--chars", "a", "--keys", "C-c"]).is_err());
+    }
+
+    #[test]
+    fn options_for_every_command_stand_before_or_after_it() {
+        assert!(parse(&["--json", "list"]).unwrap().global.json);
+        assert!(parse(&["list", "--json", "--state", "/s", "--no-start"]).unwrap().global.json);
+    }
+}

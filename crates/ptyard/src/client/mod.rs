@@ -1,0 +1,135 @@
+//! The client of a server: typed calls over the socket of the state directory.
+//!
+//! One [`Client`] is one connection; calls follow each other on it. Dropping the client, or a call's future with it,
+//! closes the connection, and the server drops what it was doing for it: a window that was not delivered is delivered
+//! to the next call (reading is cancel-safe).
+
+mod call;
+mod error;
+mod events;
+mod stream;
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, Response, body::Incoming, header};
+use hyper_util::rt::TokioIo;
+use ptyard_server::api::{ErrorReply, PROTOCOL, Version};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+
+pub use error::ClientError;
+pub use events::Events;
+pub use stream::{InputSink, OutputStream, StreamItem, Typing};
+
+/// A connection to a server whose protocol is ours.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    sender: SendRequest<Full<Bytes>>,
+    connection: JoinHandle<()>,
+    version: Version,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+impl Client {
+    /// Connects to the server on `socket`.
+    ///
+    /// # Errors
+    /// [`ClientError::NoServer`] when nothing answers there, [`ClientError::Incompatible`] when the server speaks
+    /// another protocol.
+    pub async fn connect(socket: &Path) -> Result<Self, ClientError> {
+        let io = dial(socket).await?;
+        let (sender, connection) = handshake(TokioIo::new(io)).await?;
+        // An error of the connection is also the error of the call it broke, which reports it.
+        let connection = tokio::spawn(async move { drop(connection.await) });
+        let nobody = Version { version: String::new(), protocol: 0, pid: 0, state: String::new() };
+        let mut client = Self { socket: socket.to_owned(), sender, connection, version: nobody };
+        let version: Version = client.get("/v1/version").await?;
+        if version.protocol != PROTOCOL {
+            return Err(ClientError::Incompatible { server: version.version, server_protocol: version.protocol });
+        }
+        client.version = version;
+        Ok(client)
+    }
+
+    /// Another connection to the same place.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn reconnect(&self) -> Result<Self, ClientError> {
+        Self::connect(&self.socket).await
+    }
+
+    /// Which server this is.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    async fn get<R: DeserializeOwned>(&mut self, path: &str) -> Result<R, ClientError> {
+        self.ask("GET", path, None).await
+    }
+
+    async fn post<R: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<R, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| ClientError::unreadable(path, &error))?;
+        self.ask("POST", path, Some(body)).await
+    }
+
+    async fn ask<R: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<R, ClientError> {
+        let reply = self.send(method, path, body, "application/json").await?.into_body().collect().await?.to_bytes();
+        serde_json::from_slice(&reply).map_err(|error| ClientError::unreadable(path, &error))
+    }
+
+    /// Sends a request and gives back a reply that is not a refusal.
+    async fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<Vec<u8>>,
+        accept: &str,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::ACCEPT, accept);
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::from(body.unwrap_or_default())).map_err(ClientError::request)?;
+        self.sender.ready().await?;
+        let reply = self.sender.send_request(request).await?;
+        if reply.status().is_success() {
+            return Ok(reply);
+        }
+        let status = reply.status();
+        let body = reply.into_body().collect().await?.to_bytes();
+        Err(refusal(status.as_u16(), path, &body))
+    }
+}
+
+async fn dial(socket: &Path) -> Result<UnixStream, ClientError> {
+    UnixStream::connect(socket).await.map_err(|source| ClientError::NoServer { socket: socket.to_owned(), source })
+}
+
+fn refusal(status: u16, path: &str, body: &[u8]) -> ClientError {
+    match serde_json::from_slice::<ErrorReply>(body) {
+        Ok(reply) => ClientError::Refused(Box::new(reply.error)),
+        Err(_) => ClientError::Unreadable(format!("{path}: status {status} without an error document")),
+    }
+}

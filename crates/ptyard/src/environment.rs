@@ -1,0 +1,125 @@
+//! Which variables of the caller a program is started with.
+
+use std::collections::BTreeMap;
+use std::env;
+
+use crate::failure::Failure;
+
+/// Variables that say who and where the caller is and how its tools are found. Nothing else of the caller's
+/// environment reaches a program unless `--env` names it: that is where keys and tokens live.
+const STATED: &[&str] = &[
+    "COLORTERM",
+    "CONDA_PREFIX",
+    "EDITOR",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "NVM_BIN",
+    "NVM_DIR",
+    "PAGER",
+    "PATH",
+    "PYENV_ROOT",
+    "SHELL",
+    "SSH_AUTH_SOCK",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "VISUAL",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+];
+
+/// Whether `name` is one of the stated variables.
+pub(crate) fn is_stated(name: &str) -> bool {
+    STATED.binary_search(&name).is_ok() || name.starts_with("LC_")
+}
+
+/// The stated variables of this process. Values that are not UTF-8 are left out.
+pub(crate) fn of_caller() -> BTreeMap<String, String> {
+    env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| is_stated(name))
+        .collect()
+}
+
+/// One `--env`: `NAME=VALUE`, or `NAME` to take the caller's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EnvArg {
+    name: String,
+    value: Option<String>,
+}
+
+impl std::str::FromStr for EnvArg {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let (name, value) = match s.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (s, None),
+        };
+        if name.is_empty() {
+            return Err("a variable needs a name: NAME=VALUE, or NAME to take your own value".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), value })
+    }
+}
+
+/// The variables that `--env` asked for, the last one of a name counting.
+pub(crate) fn given(args: &[EnvArg]) -> Result<BTreeMap<String, String>, Failure> {
+    args.iter()
+        .map(|arg| {
+            let value = match &arg.value {
+                Some(value) => value.clone(),
+                None => env::var(&arg.name).map_err(|error| unusable(&arg.name, &error))?,
+            };
+            Ok((arg.name.clone(), value))
+        })
+        .collect()
+}
+
+fn unusable(name: &str, error: &env::VarError) -> Failure {
+    let why = match error {
+        env::VarError::NotPresent => "is not set in your environment",
+        env::VarError::NotUnicode(_) => "is not UTF-8",
+    };
+    Failure::usage(format!("--env {name}: {name} {why}"), format!("set it, or give `--env {name}=VALUE`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stated_names_are_sorted_for_the_search_and_hold_no_secrets() {
+        assert!(STATED.is_sorted());
+        for name in ["PATH", "LC_ALL", "LC_TIME", "VIRTUAL_ENV", "SSH_AUTH_SOCK"] {
+            assert!(is_stated(name), "{name}");
+        }
+        for name in ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "PTYARD_STATE", "TERM", "LCX"] {
+            assert!(!is_stated(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_env_argument_splits_at_the_first_equals_sign() {
+        let arg: EnvArg = "A=b=c".parse().unwrap();
+        assert_eq!(arg, EnvArg { name: "A".into(), value: Some("b=c".into()) });
+        assert_eq!("A=".parse::<EnvArg>().unwrap().value.as_deref(), Some(""));
+        assert_eq!("A".parse::<EnvArg>().unwrap().value, None);
+        assert!("=b".parse::<EnvArg>().is_err() && "".parse::<EnvArg>().is_err());
+    }
+
+    #[test]
+    fn a_name_without_a_value_takes_the_callers() {
+        let args = ["PATH".parse().unwrap(), "A=1".parse().unwrap(), "A=2".parse().unwrap()];
+        let env = given(&args).unwrap();
+        assert_eq!(env["PATH"], env::var("PATH").unwrap());
+        assert_eq!(env["A"], "2");
+        let failure = given(&["PTYARD_NOT_SET_ANYWHERE".parse().unwrap()]).unwrap_err();
+        assert_eq!(failure.status(), crate::failure::status::USAGE);
+    }
+}

@@ -1,0 +1,148 @@
+//! Arguments of a tool call, read with the tolerance that models need and errors that they can act on.
+
+use serde_json::{Map, Value};
+
+/// The arguments of one call.
+#[derive(Debug)]
+pub(super) struct Arguments(Map<String, Value>);
+
+/// An argument is missing or not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct BadArgument(String);
+
+type Read<T> = Result<T, BadArgument>;
+
+impl Arguments {
+    pub(super) fn new(given: Map<String, Value>) -> Self {
+        Self(given)
+    }
+
+    /// A value that was given; null is as if it was not.
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Read<Option<String>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(wrong(name, "a string", other)),
+        }
+    }
+
+    /// A text that must be given and must not be empty.
+    pub(super) fn required_text(&self, name: &str) -> Read<String> {
+        match self.text(name)? {
+            None => Err(missing(name)),
+            Some(text) if text.is_empty() => Err(BadArgument(format!("`{name}` must not be empty"))),
+            Some(text) => Ok(text),
+        }
+    }
+
+    /// Strings; a single one counts as a list of one.
+    pub(super) fn required_texts(&self, name: &str) -> Read<Vec<String>> {
+        match self.get(name) {
+            None => Err(missing(name)),
+            Some(Value::String(text)) => Ok(vec![text.clone()]),
+            Some(Value::Array(items)) if !items.is_empty() => items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "a list of strings", item)))
+                .collect(),
+            Some(other) => Err(wrong(name, "a list of strings", other)),
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str, default: bool) -> Read<bool> {
+        match self.get(name) {
+            None => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(other) => Err(wrong(name, "true or false", other)),
+        }
+    }
+
+    /// A number of at least `min`. Numbers in strings and whole floats are taken: models send both.
+    pub(super) fn number(&self, name: &str, min: u64) -> Read<Option<u64>> {
+        let Some(given) = self.get(name) else { return Ok(None) };
+        let number = match given {
+            Value::Number(number) => {
+                number.as_i128().or_else(|| number.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i128))
+            }
+            Value::String(text) => text.trim().parse::<i128>().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| wrong(name, "an integer", given))?;
+        match u64::try_from(number) {
+            Ok(number) if number >= min => Ok(Some(number)),
+            _ => Err(BadArgument(format!("`{name}` is {number}, it must be at least {min}"))),
+        }
+    }
+
+    pub(super) fn required_number(&self, name: &str, min: u64) -> Read<u64> {
+        self.number(name, min)?.ok_or_else(|| missing(name))
+    }
+}
+
+fn missing(name: &str) -> BadArgument {
+    BadArgument(format!("`{name}` is required"))
+}
+
+fn wrong(name: &str, expected: &str, given: &Value) -> BadArgument {
+    let mut shown = given.to_string();
+    if shown.len() > 80 {
+        shown = shown.chars().take(80).collect::<String>() + "…";
+    }
+    BadArgument(format!("`{name}` must be {expected}, it is {shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arguments(given: Value) -> Arguments {
+        let Value::Object(given) = given else { panic!("not an object") };
+        Arguments::new(given)
+    }
+
+    #[test]
+    fn null_is_as_if_not_given() {
+        let given = arguments(json!({"workdir": null, "n": null, "f": null}));
+        assert_eq!(given.text("workdir"), Ok(None));
+        assert_eq!(given.number("n", 1), Ok(None));
+        assert_eq!(given.flag("f", true), Ok(true));
+        assert_eq!(given.required_text("workdir").unwrap_err().to_string(), "`workdir` is required");
+    }
+
+    #[test]
+    fn numbers_are_taken_in_the_forms_models_send() {
+        let given = arguments(json!({"a": 19523, "b": "19523", "c": 19523.0}));
+        for name in ["a", "b", "c"] {
+            assert_eq!(given.number(name, 0), Ok(Some(19523)));
+        }
+    }
+
+    #[test]
+    fn errors_say_what_was_given_and_what_is_wanted() {
+        let given = arguments(json!({"n": -1, "x": [1], "f": "yes", "t": 3, "z": 0, "u": [1]}));
+        let errors = [
+            given.number("n", 0).unwrap_err(),
+            given.number("x", 0).unwrap_err(),
+            given.number("z", 1).unwrap_err(),
+            given.flag("f", true).unwrap_err(),
+            given.text("t").unwrap_err(),
+            given.required_texts("u").unwrap_err(),
+        ];
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(told, [
+            "`n` is -1, it must be at least 0",
+            "`x` must be an integer, it is [1]",
+            "`z` is 0, it must be at least 1",
+            "`f` must be true or false, it is \"yes\"",
+            "`t` must be a string, it is 3",
+            "`u` must be a list of strings, it is 1",
+        ]);
+    }
+}

@@ -1,0 +1,245 @@
+//! What each tool does.
+
+use std::path::Path;
+use std::time::Instant;
+
+use ptyard_core::ErrorCode;
+use ptyard_server::api::{
+    ClientPolicy, ExecRequest, Input, SignalRequest, WindowReply, WindowRequest, WriteRequest,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::arguments::{Arguments, BadArgument};
+use super::tools::ToolSpec;
+use super::{Answer, Outcome, text};
+use crate::environment;
+use crate::failure::Failure;
+use crate::run::{Place, ended, table, working_directory};
+
+/// Terminals one client may have; the next one ends the least used.
+const MAX_TERMINALS: u32 = 64;
+/// What a model is told when it types where nothing reads.
+const NO_STDIN: &str = "stdin is not available for this process. Start the command with `tty=true` in `exec_command` \
+    before using `write_stdin`.";
+
+/// One MCP client: all its terminals count together.
+#[derive(Debug)]
+pub(super) struct Caller {
+    place: Place,
+    client: String,
+}
+
+/// Why a tool did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error(transparent)]
+    Argument(#[from] BadArgument),
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+impl From<crate::client::ClientError> for Refusal {
+    fn from(error: crate::client::ClientError) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+type Called = Result<Answer, Refusal>;
+
+impl Caller {
+    pub(super) fn new(place: Place) -> Result<Self, Failure> {
+        let id = getrandom::u64()
+            .map_err(|error| Failure::new(ErrorCode::Internal, format!("no random numbers: {error}")))?;
+        Ok(Self { place, client: format!("mcp-{id:016x}") })
+    }
+
+    /// Calls a tool. Each call has a connection of its own, which goes with it when it is dropped.
+    pub(super) async fn call(&self, tool: &ToolSpec, given: Map<String, Value>) -> Answer {
+        let arguments = Arguments::new(given);
+        let called = match tool.name {
+            "exec_command" => self.exec_command(&arguments).await,
+            "write_stdin" => self.write_stdin(&arguments).await,
+            "send_keys" => self.send_keys(&arguments).await,
+            "wait_for" => self.wait_for(&arguments).await,
+            "read_screen" => self.read_screen(&arguments).await,
+            "resize" => self.resize(&arguments).await,
+            "signal" => self.signal(&arguments).await,
+            "kill" => self.kill(&arguments).await,
+            "list" => self.list(&arguments).await,
+            other => Err(Failure::new(ErrorCode::Internal, format!("no tool {other:?}")).into()),
+        };
+        called.unwrap_or_else(|refusal| refused(tool.name, &refusal))
+    }
+
+    async fn exec_command(&self, arguments: &Arguments) -> Called {
+        let begun = Instant::now();
+        let workdir = arguments.text("workdir")?.filter(|dir| !dir.trim().is_empty());
+        let request = ExecRequest {
+            command: Some(arguments.required_text("cmd")?),
+            shell: arguments.text("shell")?,
+            login: Some(arguments.flag("login", true)?),
+            tty: arguments.flag("tty", false)?,
+            // The server refuses a directory that is not there, and then nothing runs.
+            cwd: Some(working_directory(workdir.as_deref().map(Path::new))?),
+            caller_env: environment::of_caller(),
+            policy: Some(ClientPolicy { client: self.client.clone(), max_terminals: Some(MAX_TERMINALS) }),
+            window: window_request(arguments, 10_000)?,
+            ..ExecRequest::default()
+        };
+        let reply = self.place.client().await?.exec(&request).await?;
+        Ok(window(&reply, begun))
+    }
+
+    async fn write_stdin(&self, arguments: &Arguments) -> Called {
+        let id = session_id(arguments)?;
+        let input = match arguments.text("chars")? {
+            Some(chars) if !chars.is_empty() => Input::Chars(chars),
+            _ => Input::None,
+        };
+        self.write(&id, input, window_request(arguments, 250)?).await
+    }
+
+    async fn send_keys(&self, arguments: &Arguments) -> Called {
+        let id = session_id(arguments)?;
+        let keys = Input::Keys(arguments.required_text("keys")?);
+        self.write(&id, keys, window_request(arguments, 250)?).await
+    }
+
+    async fn wait_for(&self, arguments: &Arguments) -> Called {
+        let window = WindowRequest {
+            yield_ms: Some(arguments.number("timeout_ms", 0)?.unwrap_or(30_000)),
+            max_tokens: max_tokens(arguments)?,
+            until: arguments.required_texts("until")?,
+        };
+        let mut answer = self.write(&session_id(arguments)?, Input::None, window).await?;
+        let ended_by = answer.data["ended_by"].as_str().unwrap_or("deadline");
+        answer.text = answer.text.replacen("\nOutput:\n", &format!("\nWait ended by: {ended_by}\nOutput:\n"), 1);
+        Ok(answer)
+    }
+
+    async fn write(&self, id: &str, input: Input, window_of: WindowRequest) -> Called {
+        let begun = Instant::now();
+        let request = WriteRequest { input, key: None, since: None, window: window_of };
+        let written = self.place.client().await?.write(id, &request).await;
+        match written.map_err(Failure::from) {
+            Ok(reply) => Ok(window(&reply, begun)),
+            Err(failure) => Err(match failure.code() {
+                Some(ErrorCode::UnknownTerminal) => reworded(&failure, &format!("PTY session not found: {id}")),
+                Some(ErrorCode::NoStdin) => reworded(&failure, NO_STDIN),
+                _ => failure,
+            }
+            .into()),
+        }
+    }
+
+    async fn read_screen(&self, arguments: &Arguments) -> Called {
+        let scrollback = u32::try_from(arguments.number("scrollback", 0)?.unwrap_or(0)).unwrap_or(u32::MAX);
+        let screen = self.place.client().await?.screen(&session_id(arguments)?, scrollback).await?;
+        Ok(done(text::screen(&screen), &screen))
+    }
+
+    async fn resize(&self, arguments: &Arguments) -> Called {
+        let id = session_id(arguments)?;
+        let size = format!("{}x{}", arguments.required_number("cols", 0)?, arguments.required_number("rows", 0)?);
+        let reply = self.place.client().await?.resize(&id, &size).await?;
+        Ok(done(format!("Session {id} is {size} now."), &reply))
+    }
+
+    async fn signal(&self, arguments: &Arguments) -> Called {
+        let id = session_id(arguments)?;
+        let request =
+            SignalRequest { signal: arguments.required_text("signal")?, group: arguments.flag("group", true)? };
+        let reply = self.place.client().await?.signal(&id, &request).await?;
+        Ok(done(format!("Signal {} was sent to session {id}.", request.signal), &reply))
+    }
+
+    async fn kill(&self, arguments: &Arguments) -> Called {
+        let id = session_id(arguments)?;
+        let reply = self.place.client().await?.kill(&id, arguments.number("grace_ms", 0)?).await?;
+        let how = reply.exit.as_ref().map_or_else(|| "ended".to_owned(), ended);
+        let mut told = format!("Session {id} {how}.");
+        if !reply.survivors.is_empty() {
+            told.push_str(&format!(" These processes survived: {:?}.", reply.survivors));
+        }
+        Ok(done(told, &reply))
+    }
+
+    async fn list(&self, arguments: &Arguments) -> Called {
+        let all = arguments.flag("all", false)?;
+        let mut sessions = self.place.client().await?.list().await?;
+        sessions.retain(|info| all || info.client.as_deref() == Some(self.client.as_str()));
+        let told = if sessions.is_empty() { "There are no sessions.".to_owned() } else { table(&sessions) };
+        Ok(done(told, &json!({ "sessions": sessions })))
+    }
+}
+
+fn session_id(arguments: &Arguments) -> Result<String, BadArgument> {
+    Ok(arguments.required_number("session_id", 0)?.to_string())
+}
+
+fn window_request(arguments: &Arguments, default_yield_ms: u64) -> Result<WindowRequest, BadArgument> {
+    Ok(WindowRequest {
+        yield_ms: Some(arguments.number("yield_time_ms", 0)?.unwrap_or(default_yield_ms)),
+        max_tokens: max_tokens(arguments)?,
+        until: Vec::new(),
+    })
+}
+
+fn max_tokens(arguments: &Arguments) -> Result<Option<i64>, BadArgument> {
+    let given = arguments.number("max_output_tokens", 1)?.unwrap_or(10_000);
+    Ok(Some(i64::try_from(given).unwrap_or(i64::MAX)))
+}
+
+fn window(reply: &WindowReply, begun: Instant) -> Answer {
+    done(text::window(reply, begun.elapsed()), reply)
+}
+
+fn done(text: String, data: &impl Serialize) -> Answer {
+    Answer { text, data: serde_json::to_value(data).unwrap_or_default(), outcome: Outcome::Done }
+}
+
+fn reworded(failure: &Failure, message: &str) -> Failure {
+    let mut body = failure.body().clone();
+    body.message = message.to_owned();
+    body.hint = String::new();
+    body.into()
+}
+
+/// A refusal says that the tool failed, and never looks as if a process had.
+fn refused(tool: &str, refusal: &Refusal) -> Answer {
+    let failure = match refusal {
+        Refusal::Argument(error) => Failure::new(ErrorCode::InvalidArgument, error.to_string()),
+        Refusal::Failure(failure) => failure.clone(),
+    };
+    let body = failure.body();
+    let mut text = if body.message == NO_STDIN { body.message.clone() } else { format!("{tool} failed: {}", body.message) };
+    if !body.hint.is_empty() {
+        text.push_str(&format!("\nHint: {}", body.hint));
+    }
+    Answer { text, data: serde_json::to_value(failure.reply()).unwrap_or_default(), outcome: Outcome::Refused }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_texts_a_model_can_act_on() {
+        let argument = refused("exec_command", &Refusal::Argument(Arguments::new(Map::new()).required_text("cmd").unwrap_err()));
+        assert_eq!(argument.text, "exec_command failed: `cmd` is required");
+        let missing = Failure::new(ErrorCode::CwdNotFound, "working directory /nope does not exist");
+        let missing = refused("exec_command", &Refusal::Failure(missing));
+        assert!(missing.text.starts_with("exec_command failed: working directory /nope does not exist\nHint: nothing was run"));
+        assert_eq!(missing.outcome, Outcome::Refused);
+        assert_eq!(missing.data["error"]["code"], "cwd_not_found");
+    }
+
+    #[test]
+    fn the_two_refusals_of_write_stdin_that_models_know() {
+        let unknown = reworded(&Failure::new(ErrorCode::UnknownTerminal, "x"), "PTY session not found: 19523");
+        assert_eq!(refused("write_stdin", &unknown.into()).text, "write_stdin failed: PTY session not found: 19523");
+        let pipes = reworded(&Failure::new(ErrorCode::NoStdin, "x"), NO_STDIN);
+        assert_eq!(refused("write_stdin", &pipes.into()).text, NO_STDIN);
+    }
+}

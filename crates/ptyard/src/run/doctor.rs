@@ -1,0 +1,207 @@
+//! `ptyard doctor`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access, statvfs};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
+use serde::Serialize;
+
+use super::Place;
+use crate::client::{Client, ClientError};
+use crate::failure::{Failure, status};
+use crate::print::printable;
+use crate::state::State;
+
+/// Descriptors under which a server cannot keep its 64 and more terminals with viewers.
+const FEW_DESCRIPTORS: u64 = 1024;
+/// Free bytes under which output logs soon stop.
+const LITTLE_SPACE: u64 = 256 << 20;
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    /// As it should be.
+    Good,
+    /// It works, with less.
+    Note,
+    /// It does not work.
+    Problem,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    name: &'static str,
+    level: Level,
+    message: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+/// Starts no server and changes nothing.
+pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
+    let checks = vec![
+        state_directory(&place.state),
+        server(&place.state).await,
+        pidfd(),
+        close_range(),
+        cgroup(),
+        descriptors(),
+        terminals(),
+        space(&place.state),
+    ];
+    let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
+    place.show(&report, text)?;
+    Ok(if report.ok { status::DONE } else { status::FAILED })
+}
+
+fn text(report: &Report) -> String {
+    let line = |check: &Check| {
+        let mark = match check.level {
+            Level::Good => "ok     ",
+            Level::Note => "note   ",
+            Level::Problem => "PROBLEM",
+        };
+        format!("{mark}  {}: {}\n", check.name, printable(&check.message))
+    };
+    report.checks.iter().map(line).collect()
+}
+
+fn good(name: &'static str, message: impl Into<String>) -> Check {
+    Check { name, level: Level::Good, message: message.into() }
+}
+
+fn note(name: &'static str, message: impl Into<String>) -> Check {
+    Check { name, level: Level::Note, message: message.into() }
+}
+
+fn problem(name: &'static str, message: impl Into<String>) -> Check {
+    Check { name, level: Level::Problem, message: message.into() }
+}
+
+fn state_directory(state: &State) -> Check {
+    const NAME: &str = "state directory";
+    let dir = state.dir().display();
+    let Ok(found) = fs::metadata(state.dir()) else {
+        return match existing_parent(state.dir()) {
+            Some(parent) if access(&parent, Access::WRITE_OK).is_ok() => {
+                good(NAME, format!("{dir} does not exist yet; the first command makes it"))
+            }
+            _ => problem(NAME, format!("{dir} does not exist and cannot be made; give another with --state")),
+        };
+    };
+    let mode = found.mode() & 0o777;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        problem(NAME, format!("{dir} belongs to user {}, not to you", found.uid()))
+    } else if !found.is_dir() || access(state.dir(), Access::WRITE_OK).is_err() {
+        problem(NAME, format!("{dir} is not a directory that can be written"))
+    } else if mode & 0o077 != 0 {
+        problem(NAME, format!("{dir} is open to others (mode {mode:o}); `chmod 700` it"))
+    } else {
+        good(NAME, format!("{dir} is yours and private"))
+    }
+}
+
+fn existing_parent(dir: &Path) -> Option<PathBuf> {
+    dir.ancestors().find(|parent| parent.exists()).map(Path::to_owned)
+}
+
+async fn server(state: &State) -> Check {
+    const NAME: &str = "server";
+    match Client::connect(&state.socket()).await {
+        Ok(client) => {
+            let version = client.version();
+            good(NAME, format!("version {} runs, pid {}", version.version, version.pid))
+        }
+        Err(error) if error.is_no_listener() => good(NAME, "none runs; the first command starts one"),
+        Err(error @ ClientError::Incompatible { .. }) => problem(NAME, format!("{error}; `ptyard stop` ends it")),
+        Err(error) => problem(NAME, error.to_string()),
+    }
+}
+
+fn pidfd() -> Check {
+    const NAME: &str = "pidfd";
+    match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(_) => good(NAME, "the kernel tells when a process ends"),
+        Err(error) => problem(NAME, format!("pidfd_open: {error}; Linux 5.3 or newer is needed")),
+    }
+}
+
+fn close_range() -> Check {
+    const NAME: &str = "close_range";
+    let uname = rustix::system::uname();
+    let release = uname.release().to_string_lossy();
+    match kernel_version(&release) {
+        Some(version) if version >= (5, 9) => good(NAME, format!("Linux {release} has it")),
+        _ => note(NAME, format!("Linux {release} is older than 5.9: descriptors are closed one by one")),
+    }
+}
+
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn cgroup() -> Check {
+    const NAME: &str = "cgroup2";
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else {
+        return note(NAME, "not used here: processes of a program are found by their session and parents");
+    };
+    let dir = Path::new("/sys/fs/cgroup").join(path);
+    if access(dir.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
+        good(NAME, format!("{} can be written", dir.display()))
+    } else {
+        note(NAME, "cannot be written: processes of a program are found by their session and parents")
+    }
+}
+
+fn descriptors() -> Check {
+    const NAME: &str = "open files";
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < FEW_DESCRIPTORS => {
+            note(NAME, format!("limit {limit} is low: a terminal needs about 6, a viewer 1; see `ulimit -n`"))
+        }
+        Some(limit) => good(NAME, format!("limit {limit}")),
+        None => good(NAME, "no limit"),
+    }
+}
+
+fn terminals() -> Check {
+    const NAME: &str = "pseudo terminals";
+    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let (Some(max), Some(used)) = (number("/proc/sys/kernel/pty/max"), number("/proc/sys/kernel/pty/nr")) else {
+        return note(NAME, "the kernel does not say how many there can be");
+    };
+    let message = format!("{used} of {max} in use");
+    if used >= max { problem(NAME, message) } else { good(NAME, message) }
+}
+
+fn space(state: &State) -> Check {
+    const NAME: &str = "disk space";
+    let Some(disk) = existing_parent(state.dir()).and_then(|dir| statvfs(dir).ok()) else {
+        return note(NAME, "the file system does not say");
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let message = format!("{} MiB free", free >> 20);
+    if free < LITTLE_SPACE { note(NAME, message + ": output waits when it is used up") } else { good(NAME, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_versions_compare_as_numbers() {
+        assert_eq!(kernel_version("6.1.0-18-amd64"), Some((6, 1)));
+        assert_eq!(kernel_version("5.10.0"), Some((5, 10)));
+        assert!(kernel_version("5.10.0") > kernel_version("5.9"));
+        assert_eq!(kernel_version("weird"), None);
+    }
+}

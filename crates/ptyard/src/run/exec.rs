@@ -1,0 +1,190 @@
+//! `ptyard exec`.
+
+use std::path::Path;
+
+use ptyard_core::ErrorCode;
+use ptyard_server::api::{
+    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest, WriteRequest,
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Place, window};
+use crate::args::{ExecArgs, StdinArg};
+use crate::client::{Client, ClientError, OutputStream, StreamItem, Typing};
+use crate::environment;
+use crate::failure::{Failure, status};
+use crate::print::{self, Format};
+
+/// What a shell shows for a command that an interrupt ended.
+const INTERRUPTED: u8 = 130;
+
+pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
+    let wait = args.wait;
+    let max_tokens = args.window.max_tokens;
+    let mut request = request(args)?;
+    if !wait {
+        let mut client = place.client().await?;
+        let reply = client.exec(&request).await?;
+        window::print(&reply, place.format)?;
+        return Ok(status::DONE);
+    }
+    // The first window is not what is printed: it closes at once.
+    request.window = WindowRequest { yield_ms: Some(0), max_tokens: Some(1), until: vec!["exit".to_owned()] };
+    let mut client = place.client().await?;
+    let started = client.exec(&request).await?;
+    for warning in &started.warnings {
+        print::note(&print::printable(warning));
+    }
+    let exit = match place.format {
+        Format::Text => stream_to_end(&mut client, &started).await?,
+        Format::Json => one_window(&mut client, &started, max_tokens).await?,
+    };
+    Ok(match exit {
+        None => INTERRUPTED,
+        Some(exit) => match window::shell_code(&exit).and_then(|code| u8::try_from(code).ok()) {
+            Some(code) => code,
+            None => {
+                print::note(&window::ended(&exit));
+                status::FAILED
+            }
+        },
+    })
+}
+
+fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
+    Ok(ExecRequest {
+        argv: args.argv,
+        command: args.command,
+        shell: args.shell,
+        login: args.no_login.then_some(false),
+        backend: args.backend,
+        name: args.name,
+        tty: args.tty,
+        size: args.size,
+        stdin: match args.stdin {
+            StdinArg::Null => StdinKind::Null,
+            StdinArg::Pipe => StdinKind::Pipe,
+        },
+        cwd: Some(working_directory(args.cwd.as_deref())?),
+        env: environment::given(&args.env)?,
+        caller_env: environment::of_caller(),
+        policy: None,
+        window: args.window.into(),
+    })
+}
+
+/// The directory given, made absolute, or the one this process is in. Whether it exists is for the server to say.
+pub(crate) fn working_directory(given: Option<&Path>) -> Result<String, Failure> {
+    let dir = match given {
+        Some(dir) => std::path::absolute(dir),
+        None => std::env::current_dir(),
+    };
+    let dir = dir.map_err(|error| Failure::new(ErrorCode::CwdNotFound, format!("working directory: {error}")))?;
+    dir.into_os_string().into_string().map_err(|dir| {
+        Failure::usage(format!("working directory {} is not UTF-8", dir.display()), "give another `--cwd`")
+    })
+}
+
+/// Interrupts of the caller: the first goes to the program, the second ends the waiting.
+struct Interrupts {
+    received: tokio::signal::unix::Signal,
+    forwarded: bool,
+}
+
+/// What an interrupt leads to.
+#[derive(PartialEq, Eq)]
+enum AfterInterrupt {
+    Wait,
+    Leave,
+}
+
+impl Interrupts {
+    fn new() -> Result<Self, Failure> {
+        let received = signal(SignalKind::interrupt())
+            .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handler: {error}")))?;
+        Ok(Self { received, forwarded: false })
+    }
+
+    async fn handle(&mut self, client: &mut Client, started: &WindowReply) -> AfterInterrupt {
+        if self.forwarded {
+            print::note(&format!("left {} running", started.session_id.map_or(started.id.clone(), |id| id.to_string())));
+            return AfterInterrupt::Leave;
+        }
+        self.forwarded = true;
+        let interrupt = SignalRequest { signal: "INT".to_owned(), group: true };
+        if let Err(error) = client.signal(&started.id, &interrupt).await {
+            print::note(&format!("the interrupt was not passed on: {error}"));
+        }
+        AfterInterrupt::Wait
+    }
+}
+
+/// Prints the output from its first byte as it comes. `None` when the caller left.
+async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Option<ExitInfo>, Failure> {
+    let mut interrupts = Interrupts::new()?;
+    let (mut stream, mut _input) = client.stream(&started.id, Some(0), Typing::No).await?;
+    loop {
+        let item = tokio::select! {
+            item = stream.next() => item,
+            _ = interrupts.received.recv() => match interrupts.handle(client, started).await {
+                AfterInterrupt::Wait => continue,
+                AfterInterrupt::Leave => return Ok(None),
+            },
+        };
+        match item {
+            Ok(Some(StreamItem::Output { bytes, .. })) => print::bytes(&bytes)?,
+            Ok(Some(StreamItem::Gap { from, to })) => {
+                print::note(&format!("{} bytes of output were evicted before they were read", to.saturating_sub(from)));
+            }
+            Ok(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(exit)),
+            Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => {}
+            Ok(None) => (stream, _input) = again(client, started, &stream, "the server ended the stream").await?,
+            Err(ClientError::Broken(why)) => (stream, _input) = again(client, started, &stream, &why).await?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A new connection that goes on where `stream` broke off. Nothing is missed: the log has it.
+async fn again(
+    client: &mut Client,
+    started: &WindowReply,
+    stream: &OutputStream,
+    why: &str,
+) -> Result<(OutputStream, crate::client::InputSink), Failure> {
+    let lost = |error: ClientError| {
+        let failure = Failure::from(error);
+        let message = format!("lost the program {}: {why}; then: {failure}", started.id);
+        Failure::new(failure.code().unwrap_or(ErrorCode::Internal), message)
+    };
+    *client = client.reconnect().await.map_err(lost)?;
+    client.stream(&started.id, stream.next_offset(), Typing::No).await.map_err(lost)
+}
+
+/// Waits for the end and prints the whole output as one window. `None` when the caller left.
+async fn one_window(
+    client: &mut Client,
+    started: &WindowReply,
+    max_tokens: Option<i64>,
+) -> Result<Option<ExitInfo>, Failure> {
+    let mut interrupts = Interrupts::new()?;
+    let mut waiting = client.reconnect().await?;
+    let until_exit = WaitRequest { until: vec!["exit".to_owned()], timeout_ms: None, since: None };
+    let ended = waiting.wait(&started.id, &until_exit);
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            ended = &mut ended => break drop(ended?),
+            _ = interrupts.received.recv() => {
+                if interrupts.handle(client, started).await == AfterInterrupt::Leave {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    let window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
+    let all = WriteRequest { input: Input::None, key: None, since: Some(0), window };
+    let reply = client.write(&started.id, &all).await?;
+    print::json(&reply)?;
+    reply.exit.map(Some).ok_or_else(|| Failure::new(ErrorCode::Internal, "the program's end was not reported"))
+}

@@ -1,0 +1,79 @@
+//! `ptyard list` and `ptyard info`.
+
+use ptyard_server::api::TerminalInfo;
+
+use super::{Place, window};
+use crate::failure::{Failure, status};
+use crate::print::printable;
+
+pub(super) async fn list(place: &Place) -> Result<u8, Failure> {
+    let all = place.client().await?.list().await?;
+    place.show(&all, |all| table(all))?;
+    Ok(status::DONE)
+}
+
+pub(super) async fn info(place: &Place, id: &str) -> Result<u8, Failure> {
+    let info = place.client().await?.info(id).await?;
+    place.show(&info, details)?;
+    Ok(status::DONE)
+}
+
+/// Lines of the terminals: the command is last and may be long.
+pub(crate) fn table(all: &[TerminalInfo]) -> String {
+    let mut rows = vec![["SESSION", "NAME", "STATE", "BACKEND", "OUTPUT", "COMMAND"].map(str::to_owned)];
+    rows.extend(all.iter().map(|info| {
+        [
+            info.session_id.map_or_else(|| info.id.clone(), |id| id.to_string()),
+            info.name.as_deref().map_or_else(|| "-".to_owned(), printable),
+            state(info),
+            printable(&info.backend),
+            info.log.end.to_string(),
+            command(&info.argv),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let line = |row: &[String; 6]| {
+        let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}  "));
+        padded.collect::<String>() + &row[5] + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn state(info: &TerminalInfo) -> String {
+    info.exit.as_ref().map_or_else(|| info.state.clone(), window::ended)
+}
+
+/// The arguments as one would type them, quoted where a shell needs it.
+fn command(argv: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    let quoted = argv.iter().map(|arg| match arg {
+        arg if !arg.is_empty() && arg.chars().all(plain) => arg.clone(),
+        arg => printable(&format!("'{}'", arg.replace('\'', r"'\''"))),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn details(info: &TerminalInfo) -> String {
+    let mut lines = vec![
+        ("id", info.id.clone()),
+        ("session", info.session_id.map_or_else(|| "-".to_owned(), |id| id.to_string())),
+        ("name", info.name.clone().unwrap_or_else(|| "-".to_owned())),
+        ("state", state(info)),
+        ("backend", info.backend.clone()),
+        ("command", command(&info.argv)),
+        ("cwd", info.cwd.clone()),
+        ("pid", info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
+        ("terminal", if info.tty { format!("{}x{}", info.size.cols, info.size.rows) } else { "none".to_owned() }),
+        ("output", format!("bytes {}..{}, {} kept", info.log.start, info.log.end, info.log.bytes_kept)),
+        ("next window", format!("from {}", info.cursor)),
+        ("created", info.created_at.clone()),
+        ("last output", info.last_output_at.clone().unwrap_or_else(|| "-".to_owned())),
+    ];
+    lines.extend(info.log.error.clone().map(|error| ("problem", error)));
+    lines.extend(info.client.clone().map(|client| ("client", client)));
+    for (name, value) in &info.env {
+        lines.push(("env", format!("{name}={}", value.as_deref().unwrap_or("(given, not shown)"))));
+    }
+    lines.iter().map(|(name, value)| format!("{name:<12} {}\n", printable(value))).collect()
+}

@@ -1,0 +1,136 @@
+//! One module per command, or per few that are alike.
+
+mod control;
+mod debug;
+mod doctor;
+mod events;
+mod exec;
+mod list;
+mod read;
+mod screen;
+mod version;
+mod wait;
+mod window;
+mod write;
+
+pub(crate) use exec::working_directory;
+pub(crate) use list::table;
+pub(crate) use window::{ended, remarks, shell_code};
+
+use std::ffi::OsString;
+use std::future::Future;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use ptyard_core::ErrorCode;
+
+use crate::args::{self, Cli, Command, DebugCommand};
+use crate::client::Client;
+use crate::failure::{Failure, status};
+use crate::print::{self, Format};
+use crate::serve::{self, Ground};
+use crate::start::{self, Policy};
+use crate::state::State;
+use crate::{attach, mcp};
+
+/// Where a command goes and how it answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) state: State,
+    pub(crate) policy: Policy,
+    pub(crate) format: Format,
+}
+
+impl Place {
+    /// A connection to the server.
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        start::connect(&self.state, self.policy).await
+    }
+
+    /// Prints `document` as JSON, or as the text that `text` makes of it.
+    pub(crate) fn show<T: serde::Serialize>(&self, document: &T, text: impl Fn(&T) -> String) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => print::json(document),
+            Format::Text => print::bytes(text(document).as_bytes()),
+        }
+    }
+}
+
+/// Runs one command line and gives back its exit status.
+pub(crate) fn run(args: &[OsString]) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, args),
+    };
+    let format = if cli.global.json { Format::Json } else { Format::Text };
+    dispatch(cli, format).unwrap_or_else(|failure| {
+        print::failure(&failure, format);
+        failure.status()
+    })
+}
+
+fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
+    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if asked_for || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // clap prints help that was asked for on stdout, and help instead of an error on stderr.
+        let _ = error.print();
+        return if asked_for { status::DONE } else { status::USAGE };
+    }
+    let format = if args::wants_json(args) { Format::Json } else { Format::Text };
+    let failure = args::explain(error);
+    print::failure(&failure, format);
+    failure.status()
+}
+
+fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
+    if let Command::Debug { command: DebugCommand::Truncate { max_tokens } } = cli.command {
+        return debug::truncate(max_tokens);
+    }
+    let state = State::locate(cli.global.state.as_deref())?;
+    let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
+    let place = Place { state, policy, format };
+    match cli.command {
+        Command::Serve { daemon } => {
+            serve::serve(&place.state, if daemon { Ground::Background } else { Ground::Foreground })?;
+            Ok(status::DONE)
+        }
+        command => block_on(command_on(&place, command)),
+    }
+}
+
+async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Exec(args) => exec::exec(place, args).await,
+        Command::Write(args) => write::write(place, args).await,
+        Command::Read(args) => read::read(place, &args).await,
+        Command::Screen(args) => screen::screen(place, &args).await,
+        Command::Wait(args) => wait::wait(place, args).await,
+        Command::Resize { at, size } => control::resize(place, &at.id, &size).await,
+        Command::Signal(args) => control::signal(place, args).await,
+        Command::CloseStdin(at) => control::close_stdin(place, &at.id).await,
+        Command::Kill(args) => control::kill(place, &args).await,
+        Command::Rm(at) => control::remove(place, &at.id).await,
+        Command::List => list::list(place).await,
+        Command::Info(at) => list::info(place, &at.id).await,
+        Command::Attach(args) => attach::attach(place, &args).await,
+        Command::Events { since, follow } => events::events(place, since, follow).await,
+        Command::Mcp => mcp::serve(place).await,
+        Command::Doctor => doctor::doctor(place).await,
+        Command::Stop => control::stop(place).await,
+        Command::Version => version::version(place).await,
+        Command::Serve { .. } | Command::Debug { .. } => {
+            Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
+        }
+    }
+}
+
+/// Runs a command on this thread. What it left waiting (a read of stdin, say) is not waited for.
+fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_background();
+    outcome
+}

@@ -1,0 +1,96 @@
+//! Runs the server in this process.
+
+use std::fs::File;
+use std::io;
+
+use ptyard_core::ErrorCode;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::Failure;
+use crate::print;
+use crate::start::{self, Readiness};
+use crate::state::State;
+
+/// Where a server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// In the caller's terminal.
+    Foreground,
+    /// In a session of its own, with the log as its output.
+    Background,
+}
+
+/// Who waits for the server to listen.
+enum Watcher {
+    /// Commands that found no server and wait for this lock instead of starting another.
+    Lock(Option<File>),
+    /// The command that started this server, on the other end of the pipe; it holds the lock.
+    Pipe(Readiness),
+}
+
+impl Watcher {
+    fn ready(&mut self) {
+        match self {
+            Self::Lock(lock) => drop(lock.take()),
+            Self::Pipe(pipe) => pipe.ready(),
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        if let Self::Pipe(pipe) = self {
+            pipe.failed(failure);
+        }
+    }
+}
+
+/// Serves until a signal or `ptyard stop` ends it.
+pub(crate) fn serve(state: &State, ground: Ground) -> Result<(), Failure> {
+    state.prepare()?;
+    let mut watcher = match ground {
+        Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
+        Ground::Background => Watcher::Pipe(Readiness::on_stdout(state)?),
+    };
+    let outcome = detach(ground).and_then(|()| run(state, &mut watcher));
+    outcome.inspect_err(|failure| watcher.failed(failure))
+}
+
+/// Leaves the caller's session and directory, so that neither ends with the other.
+fn detach(ground: Ground) -> Result<(), Failure> {
+    if ground == Ground::Foreground {
+        return Ok(());
+    }
+    let failed = |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("cannot go into the background: {error}"));
+    rustix::process::setsid().map_err(|error| failed(error.into()))?;
+    std::env::set_current_dir("/").map_err(failed)
+}
+
+fn run(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
+    runtime.block_on(host(state, watcher))
+}
+
+/// Ready when a signal asks the server to stop.
+fn stop_signals() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}
+
+async fn host(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
+    let stop = stop_signals()
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
+    drop(stop);
+    let _ = (state, watcher.ready());
+    print::note("ready");
+    Err(Failure::new(ErrorCode::Unsupported, "this build has no server"))
+}

@@ -1,0 +1,152 @@
+//! Starts a server when none answers.
+//!
+//! Whoever starts one holds `start.lock` until it listens, so of several commands at once one starts it and the
+//! others wait for the lock and find it running. That it listens is told through a pipe, which is the new server's
+//! stdout until then: nothing is polled.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ptyard_core::ErrorCode;
+use ptyard_server::api::ErrorReply;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::state::State;
+
+/// What the pipe says when the server listens.
+const READY: &str = "ready";
+/// How long a new server may take until it listens. It reads back its state first, which can be much.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// A log longer than this is set aside (`server.log.1`) before a new server writes to it.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+
+/// What to do when no server answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Start one.
+    Start,
+    /// Fail with [`ErrorCode::NoServer`].
+    Never,
+}
+
+/// Connects to the server of `state`, starting it first if `policy` says so.
+pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Failure> {
+    match Client::connect(&state.socket()).await {
+        Err(error) if error.is_no_listener() => {}
+        other => return Ok(other?),
+    }
+    if policy == Policy::Never {
+        return Err(Failure::new(ErrorCode::NoServer, format!("no server runs in {}", state.dir().display())));
+    }
+    let place = state.clone();
+    let started = tokio::task::spawn_blocking(move || start(&place)).await;
+    started.map_err(|error| Failure::new(ErrorCode::Internal, format!("starting the server failed: {error}")))??;
+    Ok(Client::connect(&state.socket()).await?)
+}
+
+/// Starts a server and waits until it listens. Does nothing when one listens by the time the lock is ours.
+fn start(state: &State) -> Result<(), Failure> {
+    state.prepare()?;
+    let _lock = lock(state)?;
+    if UnixStream::connect(state.socket()).is_ok() {
+        return Ok(());
+    }
+    let broken = |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("server cannot be started: {error}"));
+    let log = open_log(state)?;
+    let (reader, writer) = io::pipe().map_err(broken)?;
+    let child = spawn(state, writer, log).map_err(broken)?;
+    let outcome = await_ready(state, reader);
+    // A long-lived caller reaps its server this way; a short-lived one leaves it to init.
+    std::thread::spawn(move || reap(child));
+    outcome
+}
+
+/// Takes the lock under which servers are started. It is released with the file, also when its holder dies.
+pub(crate) fn lock(state: &State) -> Result<File, Failure> {
+    let file = state.open_private(&state.start_lock())?;
+    flock(&file, FlockOperation::LockExclusive)
+        .map_err(|error| Failure::new(ErrorCode::StateUnwritable, format!("start.lock cannot be locked: {error}")))?;
+    Ok(file)
+}
+
+fn spawn(state: &State, ready: PipeWriter, log: File) -> io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .arg("--state")
+        .arg(state.dir())
+        .args(["serve", "--daemon"])
+        .stdin(Stdio::null())
+        .stdout(ready)
+        .stderr(log)
+        .spawn()
+}
+
+fn open_log(state: &State) -> Result<File, Failure> {
+    let path = state.server_log();
+    if std::fs::metadata(&path).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
+        // Failing to set it aside only means that it grows further.
+        let _ = std::fs::rename(&path, state.dir().join("server.log.1"));
+    }
+    state.open_private(&path)
+}
+
+fn await_ready(state: &State, pipe: PipeReader) -> Result<(), Failure> {
+    let died = |why: &str| {
+        let message = format!("the server {why} before it was ready");
+        Failure::new(ErrorCode::SpawnFailed, message).with_hint(format!("see {}", state.server_log().display()))
+    };
+    let timeout = Timespec::try_from(START_TIMEOUT).unwrap_or_default();
+    let readable = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&timeout));
+    if matches!(readable, Ok(0)) {
+        return Err(died("took more than 60 s"));
+    }
+    let mut line = String::new();
+    BufReader::new(pipe).read_line(&mut line).map_err(|error| died(&error.to_string()))?;
+    match line.trim_end() {
+        READY => Ok(()),
+        "" => Err(died("ended")),
+        told => Err(serde_json::from_str::<ErrorReply>(told).map_or_else(|_| died(told), |reply| reply.error.into())),
+    }
+}
+
+fn reap(mut child: Child) {
+    // Nothing depends on how it ended: that stands in its log.
+    let _ = child.wait();
+}
+
+/// The server's side of the pipe: tells whoever started it how starting went, once.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    log: Option<File>,
+}
+
+impl Readiness {
+    /// Takes stdout as the pipe; it becomes the log afterwards.
+    pub(crate) fn on_stdout(state: &State) -> Result<Self, Failure> {
+        Ok(Self { log: Some(state.open_private(&state.server_log())?) })
+    }
+
+    /// The server listens.
+    pub(crate) fn ready(&mut self) {
+        self.tell(READY);
+    }
+
+    /// The server will not listen.
+    pub(crate) fn failed(&mut self, failure: &Failure) {
+        if let Ok(told) = serde_json::to_string(&failure.reply()) {
+            self.tell(&told);
+        }
+    }
+
+    fn tell(&mut self, what: &str) {
+        let Some(log) = self.log.take() else { return };
+        // If the one who started us is gone, nobody needs to know.
+        let _ = writeln!(io::stdout(), "{what}");
+        let _ = rustix::stdio::dup2_stdout(&log);
+    }
+}
