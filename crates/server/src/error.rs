@@ -119,7 +119,7 @@ impl ApiError {
 
 impl From<YardError> for ApiError {
     fn from(error: YardError) -> Self {
-        Self::new(error.code, error.message)
+        Self::new(error.code(), error.to_string())
     }
 }
 

@@ -4,7 +4,9 @@ mod osc;
 pub mod signal;
 
 pub(crate) use osc::text as plain_text;
-pub use signal::{Event, Query, Signal};
+pub use signal::{
+    Clipboard, ColourSlot, Event, ProgramState, ProgramStatus, Progress, PromptMark, Query, Signal,
+};
 
 use crate::modes::Modes;
 use crate::parse::{ControlString, Csi, Parser, Step, StringKind};
@@ -115,7 +117,11 @@ fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect
             if let Some(query) = query(csi, modes) {
                 on(Event::Query(query));
             }
+            let had_paste_mode = modes.bracketed_paste;
             modes.obey_csi(csi);
+            if modes.bracketed_paste && !had_paste_mode {
+                on(Event::PasteModeSet);
+            }
         }
         Step::String(string) => match string.kind {
             StringKind::Osc => return osc::read(&string, on),

@@ -40,6 +40,8 @@ pub enum Event {
     },
     /// A report of the program about its own state (OSC 7501).
     ProgramStatus(ProgramStatus),
+    /// Bracketed paste was switched on (2004), by a program that begins to read a line or to take keys.
+    PasteModeSet,
     /// The bell.
     Bell,
     /// The clipboard (OSC 52). Its content is dropped here.
@@ -192,6 +194,21 @@ pub enum ProgramState {
     Error,
     /// The record is withdrawn; without an id, all of them.
     Clear,
+}
+
+impl ProgramState {
+    /// The word for it, as programs write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Blocked => "blocked",
+            Self::Done => "done",
+            Self::Error => "error",
+            Self::Clear => "clear",
+        }
+    }
 }
 
 /// What was asked of the clipboard.
