@@ -95,7 +95,7 @@ async fn input_ends_and_signals_arrive() {
     assert_eq!(sent.id, Some(sleeper.id.clone()));
     let end = site.write(&sleeper.id, json!({"until": ["exit"], "yield_ms": 30_000})).await;
     let exit = end.exit.expect("USR1 ends it");
-    assert_eq!((exit.signal, exit.cause.as_str()), (Some(10), "signaled"));
+    assert_eq!((exit.signal, exit.cause.as_str()), (Some(10), "killed"));
     site.close().await;
 }
 

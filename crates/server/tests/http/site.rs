@@ -55,7 +55,7 @@ impl Site {
     fn start_on(listen: Option<SocketAddr>) -> Self {
         let dir = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
         let state = dir.path().to_owned();
-        let yard = Yard::open(YardConfig { state: state.clone() }).unwrap();
+        let yard = Yard::open(YardConfig::new(state.clone())).unwrap();
         let config = ServerConfig { listen, ..ServerConfig::in_state(state) };
         let socket = config.socket.clone();
         let server = Server::bind(config, yard).unwrap();

@@ -68,7 +68,7 @@ async fn case_h01_a_program_that_does_not_read_holds_nothing_up_and_can_be_ended
     }
     assert!((1..200_000).contains(&taken), "{taken}");
     assert!(program.control.tty_state().is_some());
-    assert_eq!(program.kill(Duration::from_secs(5)).await.survivors, []);
+    assert_eq!(program.kill(Duration::from_secs(5)).await.survivors, Vec::<u32>::new());
 }
 
 #[tokio::test]

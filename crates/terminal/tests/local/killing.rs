@@ -19,7 +19,7 @@ async fn ends_all(script: &str, count: usize) {
             }
             let told = pids(&program.output(), "pid");
             let report = program.kill(GRACE).await;
-            assert_eq!(report.survivors, [], "{containment:?} {io:?}");
+            assert_eq!(report.survivors, Vec::<u32>::new(), "{containment:?} {io:?}");
             assert!(report.found as usize >= count, "{containment:?} {io:?}: {report:?} of {told:?}");
             assert_eq!(told.iter().filter(|&&pid| lives(pid)).count(), 0, "{containment:?} {io:?}");
             assert_eq!(program.control.descendants(), 0);

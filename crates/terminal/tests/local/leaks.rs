@@ -106,7 +106,7 @@ async fn two_hundred_programs(backend: &LocalBackend) {
         for (n, mut program) in programs.into_iter().enumerate() {
             // Ended by themselves, killed, and dropped while they run.
             match (n + round) % 3 {
-                0 => assert_eq!(program.kill(Duration::from_secs(5)).await.survivors, []),
+                0 => assert_eq!(program.kill(Duration::from_secs(5)).await.survivors, Vec::<u32>::new()),
                 1 if n < 4 => {
                     program.exit().await;
                 }
