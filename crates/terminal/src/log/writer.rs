@@ -219,7 +219,9 @@ impl LogWriter {
         let due = self.ring.unflushed().len() >= self.ring.ring() / 2;
         // While the disk is full, only a full ring is a reason to try again: not every read.
         if due && (full || self.stalled.is_none()) {
-            let flushed = self.flush();
+            // Whole pages, so that the next append does not begin in one that the page cache has seen already.
+            let page = rustix::param::page_size() as u64;
+            let flushed = self.flush_to(self.ring.published() / page * page);
             if self.ring.room() == 0 {
                 flushed?;
             }
@@ -259,14 +261,19 @@ impl LogWriter {
     /// # Errors
     /// [`LogError::DiskFull`] or [`LogError::Os`]; what could not be written stays in the ring.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        let flushed = self.flush_all();
+        self.flush_to(self.ring.published())
+    }
+
+    fn flush_to(&mut self, to: u64) -> Result<(), LogError> {
+        let flushed = self.append_to(to);
         self.stalled = flushed.as_ref().err().cloned();
         flushed
     }
 
-    fn flush_all(&mut self) -> Result<(), LogError> {
-        while !self.ring.unflushed().is_empty() {
-            let (at, bytes) = (self.ring.flushed(), self.ring.unflushed());
+    fn append_to(&mut self, to: u64) -> Result<(), LogError> {
+        while self.ring.flushed() < to {
+            let at = self.ring.flushed();
+            let bytes = &self.ring.unflushed()[..(to - at) as usize];
             let count = self.appender.append(&self.shared.segments, at, bytes)?;
             self.pass(Step::Release);
             self.ring.release(count);
