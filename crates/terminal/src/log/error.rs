@@ -97,3 +97,8 @@ pub enum FillError {
     #[error("output waits: {0}")]
     Blocked(LogError),
 }
+
+/// The system's number of an error that came through the standard library.
+pub(crate) fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

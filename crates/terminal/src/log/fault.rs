@@ -20,10 +20,10 @@ pub enum Step {
     Evict,
     /// The seal is written into the ring's header next.
     Seal,
-    /// The seal's file is written next.
-    SealFile,
-    /// The ring file is removed next.
-    RemoveRing,
+    /// The rest of the ring's blocks is reserved next.
+    Grow,
+    /// The ring file of a closed log is shortened next.
+    Shorten,
 }
 
 /// What happens at a step.

@@ -4,9 +4,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `ring` | header and a small ring of the latest bytes, mapped shared; exists while there is a writer or after one died |
+//! | `ring` | header (ends, seal) and a small ring of the latest bytes, mapped shared; only the header is left of a closed log, and its bytes when they fit into one page |
 //! | `00000000000008388608.seg` | one segment of older bytes, named by its first offset, a multiple of the segment length |
-//! | `seal` | where the program's output ended, and the owner's note about the end; written when the log is closed |
 //!
 //! The way the data goes: [`LogWriter::fill`] hands the free part of the ring to `read(2)` and publishes what came;
 //! when half of the ring is unflushed it is appended to a segment file with one `pwrite(2)`. A [`LogReader`] copies the
@@ -18,11 +17,13 @@
 //!    also in the middle of the `read(2)` itself (see [`LogWriter::fill`]) or of a flush, which is repeated at the same
 //!    place. This is about the death of the process. Nothing is synced, so a machine that loses power may lose what
 //!    the kernel had not written yet.
-//! 2. A full disk loses nothing: the bytes stay in the ring, whose blocks were reserved at its creation; when it is
-//!    full [`LogWriter::fill`] is [`FillError::Blocked`] and the program waits in its own `write(2)`.
+//! 2. A full disk loses nothing: bytes stay in the ring, whose blocks were reserved before anything was read into them;
+//!    when there is no room left [`LogWriter::fill`] is [`FillError::Blocked`] and the program waits in its own
+//!    `write(2)`. Sealing needs no space.
 //! 3. Readers never change the log, hold no descriptor between calls, and hold no lock while they read a file.
 //! 4. The quota removes whole segments, oldest first; every reader that missed bytes is told how many.
-//! 5. A live log costs one descriptor at most (none until its first flush), a closed one none.
+//! 5. An idle log costs two pages of memory and of disk and no descriptor, a busy one its ring and one descriptor, a
+//!    closed one no memory but at most a page of last bytes per log with a reader.
 
 mod config;
 mod error;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::config::LogConfig;
-use super::error::LogError;
+use super::error::{LogError, errno};
 use super::header::Header;
 use super::reader::{LogReader, Shared};
 use super::ring_file::{Access, RingFile};
-use super::seal::{Seal, SealFile, errno};
+use super::seal::Seal;
 use super::segments::Segments;
 use super::writer::LogWriter;
 use crate::sys::mapping::View;
@@ -34,18 +34,19 @@ pub struct Recovered {
 /// [`LogError::Damaged`] when somebody changed its files.
 pub fn recover(dir: &Path) -> Result<Recovered, LogError> {
     let found = find(dir, Access::Read)?;
-    let (view, end, unpublished) = match &found.ring {
+    let (flushed, unflushed, published, seal) = match found.ring {
         Some(ring) => {
-            (View::of_bytes(ring.header.ends.flushed, ring.unflushed()), ring.end, ring.unpublished())
+            (ring.header.ends.flushed, ring.unflushed, ring.header.ends.published, ring.header.seal)
         }
-        None => (View::of_bytes(found.folded_end, Vec::new()), found.folded_end, 0),
+        None => (0, Vec::new(), 0, None),
     };
-    let seal = found.seal;
+    let end = flushed + unflushed.len() as u64;
+    let view = View::of_bytes(flushed, unflushed);
     let shared = Shared { segments: found.segments, view, seal: OnceLock::new() };
     if let Some(seal) = &seal {
         shared.seal.set(seal.clone()).expect("invariant: a new cell is empty");
     }
-    Ok(Recovered { reader: LogReader::new(Arc::new(shared)), end, seal, unpublished })
+    Ok(Recovered { reader: LogReader::new(Arc::new(shared)), end, seal, unpublished: end - published })
 }
 
 /// Removes a log and everything in its directory. One that is gone already is no error.
@@ -65,18 +66,23 @@ pub fn remove(dir: &Path) -> Result<(), LogError> {
 impl LogWriter {
     /// Goes on with a log at its exact end, whether its writer died, was dropped or closed it.
     ///
-    /// The sizes of the ring and of the segments stay as they are; `config` gives the quota, and the size of a ring
-    /// that has to be made again.
+    /// The sizes of the ring and of the segments stay as they are; `config` gives the quota.
     ///
     /// # Errors
-    /// As [`recover`], and [`LogError::DiskFull`] when a new ring is needed and its space cannot be reserved.
+    /// As [`recover`], and [`LogError::DiskFull`] when the ring of a closed log cannot be reserved again.
     pub fn reopen(dir: &Path, config: LogConfig) -> Result<Self, LogError> {
         let config = config.within_limits();
         let found = find(dir, Access::Write)?;
         let file = found.file.expect("invariant: opened for writing, the ring file is there");
         match found.ring {
-            Some(ring) => Self::with_ring(&file, found.segments, &ring.header, ring.end, config, found.seal),
-            None => Self::with_new_ring(&file, found.segments, found.folded_end, config, found.seal),
+            Some(ring) => {
+                let end = ring.end();
+                Self::with_ring(&file, found.segments, ring.header, ring.len, end, config.quota_bytes)
+            }
+            // Its writer died before the log was complete, so nothing can be in it.
+            None => {
+                Self::with_new_ring(&file, Segments::new(dir.to_owned(), config.segment_bytes, 0), config)
+            }
         }
     }
 }
@@ -87,41 +93,34 @@ struct Found {
     segments: Segments,
     /// The ring, when it was ever used.
     ring: Option<FoundRing>,
-    /// The end of the segments.
-    folded_end: u64,
-    seal: Option<Seal>,
 }
 
 struct FoundRing {
     header: Header,
-    /// The whole file.
-    bytes: Vec<u8>,
-    /// The end of the log, with what was read and not published.
-    end: u64,
+    /// Bytes of the file.
+    len: usize,
+    /// What is in no segment, with what was read and not published.
+    unflushed: Vec<u8>,
 }
 
 impl FoundRing {
-    fn new(header: Header, bytes: Vec<u8>) -> Self {
-        let mut ring = Self { header, bytes, end: 0 };
-        let published = ring.header.ends.published;
-        let armed = ring.range(published, ring.header.armed);
-        ring.end = published + ring.header.poison.overwritten(published, &armed) as u64;
-        ring
+    fn new(header: Header, file: &[u8]) -> Result<Self, &'static str> {
+        let (flushed, published) = (header.ends.flushed, header.ends.published);
+        let (ring, data) = (header.shape.ring as u64, &file[header.shape.header..]);
+        let at = |offset: u64| data.get((offset % ring) as usize).copied();
+        let mut unflushed: Vec<u8> = (flushed..header.armed)
+            .map(at)
+            .collect::<Option<_>>()
+            .ok_or("the ring's file is too short for its bytes")?;
+        let stable = (published - flushed) as usize;
+        let read = header.poison.overwritten(published, &unflushed[stable..]);
+        unflushed.truncate(stable + read);
+        Ok(Self { header, len: file.len(), unflushed })
     }
 
-    /// The bytes of the absolute range `from..to`.
-    fn range(&self, from: u64, to: u64) -> Vec<u8> {
-        let ring = &self.bytes[self.header.shape.header..];
-        let skip = (from % ring.len() as u64) as usize;
-        ring.iter().cycle().skip(skip).take((to - from) as usize).copied().collect()
-    }
-
-    fn unflushed(&self) -> Vec<u8> {
-        self.range(self.header.ends.flushed, self.end)
-    }
-
-    fn unpublished(&self) -> u64 {
-        self.end - self.header.ends.published
+    /// The end of the log.
+    fn end(&self) -> u64 {
+        self.header.ends.flushed + self.unflushed.len() as u64
     }
 }
 
@@ -135,24 +134,19 @@ fn find(dir: &Path, access: Access) -> Result<Found, LogError> {
     // The lock comes first: what follows must not change while we look.
     let file = RingFile::open(dir, access)?;
     let image = file.as_ref().map(RingFile::image).transpose()?.flatten();
-    let ring = image.map(|(header, bytes)| FoundRing::new(header, bytes));
-    let seal_file = SealFile::read(dir)?;
-    let segment_bytes = match (&ring, &seal_file) {
-        (Some(ring), _) => Some(ring.header.segment_bytes),
-        (None, seal_file) => seal_file.as_ref().map(|file| file.segment_bytes),
+    let ring = image.map(|(header, bytes)| FoundRing::new(header, &bytes)).transpose().map_err(damaged)?;
+    let (segment_bytes, flushed) = match &ring {
+        Some(ring) => (Some(ring.header.segment_bytes), ring.header.ends.flushed),
+        None => (None, 0),
     };
-    let seal =
-        ring.as_ref().and_then(|ring| ring.header.seal.clone()).or_else(|| seal_file.map(|f| f.seal()));
     let mut segments = Segments::new(dir.to_owned(), segment_bytes.unwrap_or(LogConfig::SEGMENT_BYTES), 0);
-    let extent = segments.extent()?;
-    if segment_bytes.is_none() && extent.is_some() {
-        return Err(damaged("it has segments, but neither a ring nor a seal"));
+    let (start, end) = segments.extent()?.map_or((0, 0), |extent| (extent.start, extent.end));
+    if ring.is_none() && end > 0 {
+        return Err(damaged("it has segments and no ring"));
     }
-    let flushed = ring.as_ref().map(|ring| ring.header.ends.flushed);
-    let folded_end = flushed.unwrap_or(extent.map_or(0, |extent| extent.end));
-    if extent.map_or(0, |extent| extent.end) < folded_end {
+    if end < flushed {
         return Err(damaged("bytes that were flushed are not in the segments"));
     }
-    segments.set_start(extent.map_or(folded_end, |extent| extent.start.min(folded_end)));
-    Ok(Found { file, segments, ring, folded_end, seal })
+    segments.set_start(start.min(flushed));
+    Ok(Found { file, segments, ring })
 }

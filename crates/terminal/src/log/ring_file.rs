@@ -3,15 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{
-    FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstat, ftruncate, open, unlink,
-};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstat, ftruncate, open};
 use rustix::io::{Errno, pread, pwrite};
+use rustix::thread::{Timespec, nanosleep};
 
 use super::error::LogError;
 use super::header::{self, Header};
 use super::segments::PRIVATE;
-use crate::sys::mapping::Shape;
 
 /// An open ring file with its lock: exclusive for a writer, shared for a look at what a dead one left.
 ///
@@ -21,6 +19,12 @@ pub(crate) struct RingFile {
     pub(crate) fd: OwnedFd,
     dir: PathBuf,
 }
+
+/// A program that is being started holds, between its fork and its exec, a copy of every open file of this process, and
+/// with them their locks. So a lock that is held may be free in a moment, and nothing tells when: it is tried again
+/// this often, this far apart, 100 ms in all.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// How a ring file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +55,16 @@ impl RingFile {
             Err(Errno::NOENT) => return Err(LogError::Removed { dir: dir.to_owned() }),
             Err(errno) => return Err(LogError::os("open", path, errno)),
         };
-        match flock(&fd, lock) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(LogError::InUse { dir: dir.to_owned() }),
-            Err(errno) => return Err(LogError::os("lock", path, errno)),
-        }
-        // A writer that closed the log between our open and our lock has removed this file.
-        if fstat(&fd).map_err(|e| LogError::os("look at", path, e))?.st_nlink == 0 {
-            return Err(LogError::InUse { dir: dir.to_owned() });
+        let mut tries = LOCK_TRIES;
+        loop {
+            match flock(&fd, lock) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if tries > 0 => tries -= 1,
+                Err(Errno::WOULDBLOCK) => return Err(LogError::InUse { dir: dir.to_owned() }),
+                Err(errno) => return Err(LogError::os("lock", path, errno)),
+            }
+            // Interrupted is as good as slept.
+            let _ = nanosleep(&LOCK_PAUSE);
         }
         Ok(Some(Self { fd, dir: dir.to_owned() }))
     }
@@ -83,27 +89,35 @@ impl RingFile {
         Ok(header.map(|header| (header, bytes)))
     }
 
-    /// Makes the file empty, then as long as `shape` says with all its blocks reserved, so that no write to the
-    /// mapping can meet a full disk.
-    pub(crate) fn reserve(&self, shape: Shape) -> Result<(), LogError> {
-        let len = (shape.header + shape.ring) as u64;
-        let reserve = || {
-            ftruncate(&self.fd, 0)?;
-            loop {
-                match fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
-                    Err(Errno::INTR) => {}
-                    // Some file systems have no such call; writing zeros reserves as well.
-                    Err(Errno::OPNOTSUPP | Errno::NOSYS) => return self.write_zeros(len),
-                    other => return other,
-                }
+    /// Reserves the file's first `len` bytes on the disk, so that no write to a mapping of them can meet a full one.
+    /// What they hold stays.
+    pub(crate) fn reserve(&self, len: usize) -> Result<(), LogError> {
+        let reserved = loop {
+            match fallocate(&self.fd, FallocateFlags::empty(), 0, len as u64) {
+                Err(Errno::INTR) => {}
+                // Some file systems have no such call; writing zeros behind the end reserves as well.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => break self.write_zeros(len as u64),
+                other => break other,
             }
         };
-        reserve().map_err(|errno| LogError::os("reserve", Self::path(&self.dir), errno))
+        reserved.map_err(|errno| LogError::os("reserve", Self::path(&self.dir), errno))
+    }
+
+    /// Opens the file again under the lock that its mapping holds.
+    pub(crate) fn again(dir: &Path) -> Result<Self, LogError> {
+        let path = Self::path(dir);
+        let fd = open(&path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
+        Ok(Self { fd: fd.map_err(|e| LogError::os("open", path, e))?, dir: dir.to_owned() })
+    }
+
+    /// Shortens the file. Nobody may touch what is mapped behind `len` any more.
+    pub(crate) fn shorten(&self, len: usize) -> Result<(), LogError> {
+        ftruncate(&self.fd, len as u64).map_err(|errno| LogError::os("shorten", Self::path(&self.dir), errno))
     }
 
     fn write_zeros(&self, len: u64) -> Result<(), Errno> {
         let zeros = [0; 4096];
-        let mut at = 0;
+        let mut at = u64::try_from(fstat(&self.fd)?.st_size).unwrap_or(0);
         while at < len {
             let want = usize::try_from(len - at).unwrap_or(usize::MAX).min(zeros.len());
             match pwrite(&self.fd, &zeros[..want], at) {
@@ -114,15 +128,6 @@ impl RingFile {
             }
         }
         Ok(())
-    }
-
-    /// Removes the file's name.
-    pub(crate) fn unlink(dir: &Path) -> Result<(), LogError> {
-        let path = Self::path(dir);
-        match unlink(&path) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(LogError::os("remove", path, errno)),
-        }
     }
 }
 

@@ -10,9 +10,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::{Errno, pread};
 
-use super::error::LogError;
+use super::error::{LogError, errno};
 use super::fault::{Faults, Step};
-use super::seal::errno;
 
 const SUFFIX: &str = ".seg";
 /// Readable and writable for the user alone.

@@ -11,15 +11,15 @@ use rustix::fs::mkdir;
 use rustix::io::Errno;
 
 use super::config::LogConfig;
-use super::error::{FillError, LogError};
+use super::error::{FillError, LogError, errno};
 #[cfg(feature = "pause-points")]
 use super::fault::Faults;
 use super::fault::Step;
-use super::header;
+use super::header::{self, Header};
 use super::poison::Poison;
 use super::reader::{LogReader, Shared};
 use super::ring_file::{Access, PRIVATE_DIR, RingFile};
-use super::seal::{Seal, SealFile, errno};
+use super::seal::Seal;
 use super::segments::{Appender, Segments};
 use crate::sys::mapping::{Ends, Producer, Shape};
 
@@ -40,13 +40,9 @@ pub struct LogWriter {
     /// Least armed bytes worth a read.
     window: usize,
     stalled: Option<LogError>,
-    seal_file: SealState,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SealState {
-    InRing,
-    InFile,
+    shape: Shape,
+    /// How many bytes of the ring have their blocks: the first few, then all.
+    reserved: usize,
 }
 
 /// A log that could not be closed yet. Nothing is lost: close it again later.
@@ -87,9 +83,8 @@ impl LogWriter {
         }
         let config = config.within_limits();
         let segments = Segments::new(dir.to_owned(), config.segment_bytes, 0);
-        let created = RingFile::open(dir, Access::Write).and_then(|file| {
-            Self::with_new_ring(&file.expect("invariant: created"), segments, 0, config, None)
-        });
+        let created = RingFile::open(dir, Access::Write)
+            .and_then(|file| Self::with_new_ring(&file.expect("invariant: created"), segments, config));
         if created.is_err() {
             // Only what was made above can be in it; a failure leaves an empty log, which is no harm.
             let _ = fs::remove_dir_all(dir);
@@ -97,56 +92,59 @@ impl LogWriter {
         created
     }
 
-    /// Begins an empty ring at `end`, where everything is in segments.
+    /// Begins an empty log in an empty ring file.
     pub(crate) fn with_new_ring(
         file: &RingFile,
         segments: Segments,
-        end: u64,
         config: LogConfig,
-        seal: Option<Seal>,
     ) -> Result<Self, LogError> {
-        let dir = segments.dir().to_owned();
-        let poison = Poison::random().map_err(|e| LogError::os("draw random bytes for", &dir, e))?;
-        let shape = Shape { header: rustix::param::page_size(), ring: config.ring_bytes };
-        file.reserve(shape)?;
-        let ends = Ends { flushed: end, published: end };
-        let mut ring = Producer::map(file.fd.as_fd(), shape, ends)
-            .map_err(|e| LogError::os("map the ring of", &dir, errno(&e)))?;
+        let poison =
+            Poison::random().map_err(|e| LogError::os("draw random bytes for", segments.dir(), e))?;
+        let page = rustix::param::page_size();
+        let shape = Shape { header: page, ring: config.ring_bytes };
+        file.reserve(shape.header + page)?;
+        let ends = Ends { flushed: 0, published: 0 };
+        let mut ring = Self::map(file, &segments, shape, ends)?;
         header::write(&mut ring, shape, segments.segment_bytes(), &poison);
-        Ok(Self::assemble(ring, segments, config, poison, seal, SealState::InFile))
+        Ok(Self::assemble(ring, segments, config.quota_bytes, poison, shape, page, OnceLock::new()))
     }
 
-    /// Goes on with a dead writer's ring, whose ends were recovered.
+    /// Goes on with the ring of a writer that died or closed it: a file of `len` bytes, whose log ends at `end`.
     pub(crate) fn with_ring(
         file: &RingFile,
         segments: Segments,
-        found: &header::Header,
+        found: Header,
+        len: usize,
         end: u64,
-        config: LogConfig,
-        seal: Option<Seal>,
+        quota_bytes: u64,
     ) -> Result<Self, LogError> {
-        let ends = Ends { flushed: found.ends.flushed, published: end };
-        let ring = Producer::map(file.fd.as_fd(), found.shape, ends)
-            .map_err(|e| LogError::os("map the ring of", segments.dir(), errno(&e)))?;
-        Ok(Self::assemble(ring, segments, config, found.poison.clone(), seal, SealState::InRing))
+        let Header { shape, ends: Ends { flushed, .. }, poison, seal, .. } = found;
+        let page = rustix::param::page_size();
+        let first = shape.header + page;
+        let reserved = if len == first && end < page as u64 { page } else { shape.ring };
+        file.reserve(shape.header + reserved)?;
+        let ring = Self::map(file, &segments, shape, Ends { flushed, published: end })?;
+        let seal = seal.map_or_else(OnceLock::new, OnceLock::from);
+        Ok(Self::assemble(ring, segments, quota_bytes, poison, shape, reserved, seal))
+    }
+
+    fn map(file: &RingFile, segments: &Segments, shape: Shape, ends: Ends) -> Result<Producer, LogError> {
+        let mapped = Producer::map(file.fd.as_fd(), shape, ends);
+        mapped.map_err(|e| LogError::os("map the ring of", segments.dir(), errno(&e)))
     }
 
     fn assemble(
         ring: Producer,
         segments: Segments,
-        config: LogConfig,
+        quota_bytes: u64,
         poison: Poison,
-        seal: Option<Seal>,
-        seal_file: SealState,
+        shape: Shape,
+        reserved: usize,
+        seal: OnceLock<Seal>,
     ) -> Self {
-        let sealed = OnceLock::new();
-        let seal_file = if seal.is_some() { seal_file } else { SealState::InRing };
-        if let Some(seal) = seal {
-            sealed.set(seal).expect("invariant: a new cell is empty");
-        }
-        let shared = Arc::new(Shared { segments, view: ring.view(), seal: sealed });
-        let appender = Appender::new(config.quota_bytes);
-        Self { ring, shared, appender, poison, window: FIRST_WINDOW, stalled: None, seal_file }
+        let shared = Arc::new(Shared { segments, view: ring.view(), seal });
+        let appender = Appender::new(quota_bytes);
+        Self { ring, shared, appender, poison, window: FIRST_WINDOW, stalled: None, shape, reserved }
     }
 
     /// A reader of this log.
@@ -221,18 +219,41 @@ impl LogWriter {
         let due = self.ring.unflushed().len() >= self.ring.ring() / 2;
         // While the disk is full, only a full ring is a reason to try again: not every read.
         if due && (full || self.stalled.is_none()) {
-            let flushed = self.flush();
+            // Whole pages, so that the next append does not begin in one that the page cache has seen already.
+            let page = rustix::param::page_size() as u64;
+            let flushed = self.flush_to(self.ring.published() / page * page);
             if self.ring.room() == 0 {
                 flushed?;
             }
         }
         if self.ring.armed().len() < self.window {
             let page = rustix::param::page_size() as u64;
-            let to = (self.ring.published() + self.window as u64).next_multiple_of(page);
+            let mut to = (self.ring.published() + self.window as u64).next_multiple_of(page);
+            if self.reserved < self.ring.ring() && to > self.reserved as u64 {
+                match self.grow() {
+                    Ok(()) => {}
+                    Err(error) if self.ring.armed().is_empty() => return Err(error),
+                    Err(_) => to = self.reserved as u64,
+                }
+            }
             let poison = &self.poison;
             self.ring.arm(to, |at, area| poison.paint(at, area));
         }
         Ok(())
+    }
+
+    /// Reserves the whole ring, once a program prints more than its first page.
+    fn grow(&mut self) -> Result<(), LogError> {
+        let dir = self.shared.segments.dir();
+        let reserved =
+            self.appender.faults.pass(Step::Grow).map_err(|e| LogError::os("reserve the ring of", dir, e));
+        let reserved =
+            reserved.and_then(|()| RingFile::again(dir)?.reserve(self.shape.header + self.shape.ring));
+        if reserved.is_ok() {
+            self.reserved = self.shape.ring;
+        }
+        self.stalled = reserved.as_ref().err().cloned();
+        reserved
     }
 
     /// Appends everything unflushed to the segment files. Only needed to try again after a failure.
@@ -240,14 +261,19 @@ impl LogWriter {
     /// # Errors
     /// [`LogError::DiskFull`] or [`LogError::Os`]; what could not be written stays in the ring.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        let flushed = self.flush_all();
+        self.flush_to(self.ring.published())
+    }
+
+    fn flush_to(&mut self, to: u64) -> Result<(), LogError> {
+        let flushed = self.append_to(to);
         self.stalled = flushed.as_ref().err().cloned();
         flushed
     }
 
-    fn flush_all(&mut self) -> Result<(), LogError> {
-        while !self.ring.unflushed().is_empty() {
-            let (at, bytes) = (self.ring.flushed(), self.ring.unflushed());
+    fn append_to(&mut self, to: u64) -> Result<(), LogError> {
+        while self.ring.flushed() < to {
+            let at = self.ring.flushed();
+            let bytes = &self.ring.unflushed()[..(to - at) as usize];
             let count = self.appender.append(&self.shared.segments, at, bytes)?;
             self.pass(Step::Release);
             self.ring.release(count);
@@ -271,8 +297,9 @@ impl LogWriter {
         self.shared.seal.get().expect("invariant: set above")
     }
 
-    /// Ends the writing. A sealed log is folded into its segment files and the seal's file, and the ring is unmapped
-    /// and removed; one that is not sealed keeps its ring, to be continued. Readers go on reading.
+    /// Ends the writing. The ring of a sealed log is emptied into the segment files and shortened to its header, or to
+    /// its first page when the program never printed more than that; one that is not sealed stays as it is. Readers go
+    /// on reading.
     ///
     /// # Errors
     /// [`NotClosed`] holds the writer, for another try.
@@ -284,28 +311,16 @@ impl LogWriter {
     }
 
     fn fold(&mut self) -> Result<(), LogError> {
-        self.flush()?;
-        let Some(seal) = self.shared.seal.get() else { return Ok(()) };
-        let dir = self.shared.segments.dir();
-        if self.seal_file == SealState::InRing {
-            let file = SealFile {
-                format: SealFile::FORMAT,
-                segment_bytes: self.shared.segments.segment_bytes(),
-                sealed_at: seal.at,
-                note: seal.note.clone(),
-            };
-            self.appender
-                .faults
-                .pass(Step::SealFile)
-                .map_err(|e| LogError::os("write the seal of", dir, e))?;
-            file.write(dir)?;
-            self.seal_file = SealState::InFile;
+        let never_grew = self.reserved < self.shape.ring;
+        if self.shared.seal.get().is_none() || never_grew {
+            return Ok(());
         }
-        self.appender
-            .faults
-            .pass(Step::RemoveRing)
-            .map_err(|e| LogError::os("remove the ring of", dir, e))?;
-        RingFile::unlink(self.shared.segments.dir())
+        self.flush()?;
+        let dir = self.shared.segments.dir();
+        self.appender.faults.pass(Step::Shorten).map_err(|e| LogError::os("shorten the ring of", dir, e))?;
+        // The armed area goes with the bytes: there is nothing to recover behind the end.
+        self.ring.disarm();
+        RingFile::again(dir)?.shorten(self.shape.header)
     }
 
     fn pass(&self, step: Step) {

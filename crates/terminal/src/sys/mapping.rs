@@ -16,8 +16,9 @@
 //!    `F..W`, under the read lock, with `W` loaded (acquire) after `F`. So no byte is written while it is copied.
 //! 3. The words in the header follow the bytes: a word is stored (release) only after what it speaks of is in the
 //!    mapping, so the file is right whenever the process stops.
-//! 4. The file's blocks are reserved before it is mapped, and nobody shortens it: touching the mapping never faults
-//!    with SIGBUS. (The file is private to the user; another program of the same user that edits it breaks this.)
+//! 4. Only `F..A` and the header are touched, and whoever arms an area has reserved its blocks in the file: touching the
+//!    mapping never faults with SIGBUS. (The file is private to the user; another program of the same user that shortens
+//!    it breaks this.)
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -219,8 +220,7 @@ pub(crate) struct Producer {
 }
 
 impl Producer {
-    /// Maps `file`, of which `shape.header + shape.ring` bytes are reserved, and puts the ends where they belong.
-    /// Nothing is armed.
+    /// Maps `file`, of which the header and `F..W` are reserved, and puts the ends where they belong. Nothing is armed.
     pub(crate) fn map(file: BorrowedFd<'_>, shape: Shape, ends: Ends) -> io::Result<Self> {
         let pages = Arc::new(Pages::map(file, shape)?);
         let shared = Shared::new(ends, Tail::Mapped(Arc::clone(&pages)));
@@ -273,6 +273,12 @@ impl Producer {
         self.armed = to;
         self.pages.word(Word::Armed).store(to, Ordering::Release);
         self.check();
+    }
+
+    /// Gives the armed area up, before its part of the file goes.
+    pub(crate) fn disarm(&mut self) {
+        self.armed = self.published;
+        self.pages.word(Word::Armed).store(self.armed, Ordering::Release);
     }
 
     /// The armed area: read into a prefix of it, then [`publish`](Self::publish) that prefix.

@@ -109,18 +109,27 @@ fn files_are_for_their_user_alone() {
 }
 
 #[test]
-fn a_short_program_leaves_two_small_files_and_a_silent_one_leaves_one() {
+fn a_closed_log_leaves_little_and_a_short_program_one_small_file() {
     let place = place();
-    for (output, files) in [("hello\n", vec!["00000000000000000000.seg", "seal"]), ("", vec!["seal"])] {
+    let cases: [(usize, &[&str]); 4] = [
+        (0, &["ring"]),
+        (100, &["ring"]),
+        (5000, &["00000000000000000000.seg", "ring"]),
+        (90_000, &["00000000000000000000.seg", "ring"]),
+    ];
+    for (output, files) in cases {
         let mut log = LogWriter::create(&place.dir, LogConfig::default()).unwrap();
-        put(&mut log, output.as_bytes());
+        put(&mut log, &text(0, output));
         log.seal("{\"code\":0}");
+        let reader = log.reader();
         log.close().unwrap();
         assert_eq!(names(&place.dir), files);
+        assert!(fs::metadata(place.dir.join("ring")).unwrap().blocks() * 512 <= 2 * 4096);
         let found = recover(&place.dir).unwrap();
-        assert_eq!((found.end, found.unpublished), (output.len() as u64, 0));
-        assert_eq!(found.seal, Some(Seal { at: output.len() as u64, note: "{\"code\":0}".into() }));
-        assert_eq!(rest(&found.reader, 0), output.as_bytes());
+        assert_eq!((found.end, found.unpublished), (output as u64, 0));
+        assert_eq!(found.seal, Some(Seal { at: output as u64, note: "{\"code\":0}".into() }));
+        assert_eq!(rest(&found.reader, 0), text(0, output));
+        assert_eq!(rest(&reader, 0), text(0, output));
         remove(&place.dir).unwrap();
         remove(&place.dir).unwrap();
     }
@@ -201,7 +210,7 @@ fn a_removed_log_says_so_and_foreign_changes_are_told() {
     log.seal("");
     log.close().unwrap();
     let reader = recover(&place.dir).unwrap().reader;
-    fs::remove_file(place.dir.join("seal")).unwrap();
+    fs::remove_file(place.dir.join("ring")).unwrap();
     assert!(matches!(recover(&place.dir).err(), Some(LogError::Damaged { .. })));
     remove(&place.dir).unwrap();
     let gone = reader.read(0, 10, &mut Vec::new());

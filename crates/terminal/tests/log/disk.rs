@@ -19,7 +19,7 @@ fn law_01_while_the_disk_is_full_output_waits_and_nothing_is_lost() {
         let faults = Arc::clone(&now);
         log.set_faults(Faults::new(move |step| match (step, faults.load(Ordering::Relaxed)) {
             (_, 0) => Verdict::Go,
-            (Step::Append | Step::OpenSegment | Step::SealFile, errno) => Verdict::Fail(errno),
+            (Step::Append | Step::OpenSegment, errno) => Verdict::Fail(errno),
             _ => Verdict::Go,
         }));
         // The ring takes output until it is full, then says why it does not.
@@ -92,11 +92,33 @@ fn law_01_a_really_full_disk_blocks_output_and_space_releases_it() {
 }
 
 #[test]
-fn a_log_that_finds_no_room_for_its_ring_is_refused_and_leaves_nothing() {
+fn a_log_that_finds_no_room_for_its_first_page_is_refused_and_leaves_nothing() {
     let Some(disk) = SmallDisk::new(c"size=256k,mode=0700") else { return };
-    fs::write(disk.0.path().join("ballast"), vec![0; 220 << 10]).unwrap();
     let dir = disk.0.path().join("log");
+    let ballast = disk.0.path().join("ballast");
+    fs::write(&ballast, vec![0; 252 << 10]).unwrap();
     let error = LogWriter::create(&dir, LogConfig::default()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::DiskFull, "{error}");
     assert!(!dir.exists());
+    fs::write(&ballast, vec![0; 248 << 10]).unwrap();
+    LogWriter::create(&dir, LogConfig::default()).unwrap();
+}
+
+#[test]
+fn law_01_a_log_that_cannot_grow_beyond_its_first_page_waits_and_goes_on() {
+    let Some(disk) = SmallDisk::new(c"size=256k,mode=0700") else { return };
+    let dir = disk.0.path().join("log");
+    let ballast = disk.0.path().join("ballast");
+    fs::write(&ballast, vec![0; 220 << 10]).unwrap();
+    let mut log = LogWriter::create(&dir, LogConfig::default()).unwrap();
+    let page = rustix::param::page_size();
+    assert_eq!(put(&mut log, &text(0, 100_000)), page);
+    assert_eq!(log.stalled().unwrap().code(), ErrorCode::DiskFull);
+    log.seal("");
+    assert_eq!(rest(&log.reader(), 0), text(0, page));
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(put(&mut log, &text(page as u64, 100_000)), 100_000);
+    assert_eq!(log.stalled(), None);
+    drop(log);
+    assert_eq!(rest(&recover(&dir).unwrap().reader, 0), text(0, page + 100_000));
 }

@@ -91,23 +91,19 @@ fn life(dir: &Path, ends: (OwnedFd, OwnedFd), fed: u64, kill_after: u64, spin: u
     thread::scope(|scope| {
         let feeder = scope.spawn(move || {
             let mut all = 0;
-            loop {
+            while all < kill_after {
                 let piece = text(fed + all, 1 + (all as usize * 7 + kill_after as usize) % 4000);
                 // What is fed is what the kernel took: a write that is cut short counts as far as it went.
-                let count = write.write(&piece).unwrap() as u64;
-                let before = all;
-                all += count;
-                if before < kill_after && all >= kill_after {
-                    (0..spin).for_each(|i| {
-                        std::hint::black_box(i);
-                    });
-                    child.kill().unwrap();
-                    let status = child.wait().unwrap();
-                    assert_eq!(status.signal(), Some(9), "the child ended by itself: {status}");
-                    killed.send(()).unwrap();
-                    return all;
-                }
+                all += write.write(&piece).unwrap() as u64;
             }
+            (0..spin).for_each(|i| {
+                std::hint::black_box(i);
+            });
+            child.kill().unwrap();
+            let status = child.wait().unwrap();
+            assert_eq!(status.signal(), Some(9), "the child ended by itself: {status}");
+            killed.send(()).unwrap();
+            all
         });
         // Nobody else reads the pipe now: what is in it now was never the child's. The feeder has let go of its end.
         is_killed.recv().unwrap();

@@ -54,7 +54,7 @@ proptest! {
         let faults = {
             let full = Arc::clone(&full);
             Faults::new(move |step| match (full.load(Ordering::Relaxed), step) {
-                (true, Step::Append | Step::OpenSegment | Step::SealFile) => Verdict::Fail(28),
+                (true, Step::Append | Step::OpenSegment | Step::Grow) => Verdict::Fail(28),
                 (false, Step::Append) => Verdict::Short(3333),
                 _ => Verdict::Go,
             })
