@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn the_socket_is_private_replaces_a_dead_one_and_removes_only_its_own_name() {
         let dir = private_dir();
-        let path = dir.path().join("server.sock");
+        let path = dir.path().join("ptyard.sock");
         let (_old, old_name) = unix(&path).unwrap();
         let (listener, name) = unix(&path).unwrap();
         drop(old_name);
