@@ -5,7 +5,8 @@
 //!
 //! The way a request goes: `listen` opens the sockets, `connection` serves one peer, `gate` lets it in (a TCP peer
 //! needs the token; a Unix peer has proved its user), `routes` translates the call with `translate`, and a window
-//! leaves through `handover`, which moves the cursor in the step that gives the last bytes to the connection.
+//! leaves through `handover`, which moves the cursor in the step that gives the last bytes to the connection. A
+//! WebSocket lives on as a `viewer`.
 //! Whatever goes wrong leaves through `error`, as an [`api::ErrorReply`].
 
 pub mod api;
@@ -21,6 +22,7 @@ mod routes;
 mod server;
 mod stop;
 mod translate;
+mod viewer;
 
 pub use error::status_of;
 pub use gate::token::{Token, TokenError};

@@ -3,10 +3,12 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::Uid;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use tokio::net::{TcpListener, UnixListener};
 
@@ -55,10 +57,14 @@ impl Listener {
     }
 }
 
-/// Whether the user at the other end, as the kernel saw it connect, is ours or root.
-fn is_own_user(stream: &impl std::os::fd::AsFd) -> bool {
-    sockopt::socket_peercred(stream)
-        .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
+/// Whether the user at the other end, as the kernel saw it connect, may come in.
+fn is_own_user(stream: &impl AsFd) -> bool {
+    sockopt::socket_peercred(stream).is_ok_and(|peer| may_enter(peer.uid, rustix::process::geteuid()))
+}
+
+/// The server's own user and root may: root could read everything anyway.
+fn may_enter(peer: Uid, own: Uid) -> bool {
+    peer == own || peer.is_root()
 }
 
 /// A bound Unix socket's name in the file system, removed when dropped unless another server took it over.
@@ -149,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn the_socket_is_private_replaces_a_dead_one_and_removes_only_its_own_name() {
         let dir = private_dir();
-        let path = dir.path().join("server.sock");
+        let path = dir.path().join("ptyard.sock");
         let (_old, old_name) = unix(&path).unwrap();
         let (listener, name) = unix(&path).unwrap();
         drop(old_name);
@@ -161,6 +167,14 @@ mod tests {
         assert!(matches!(accepted.unwrap().1, Entrance::Unix));
         drop(name);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_the_own_user_and_root_come_in() {
+        let user = Uid::from_raw;
+        for (peer, own, enters) in [(7, 7, true), (0, 7, true), (8, 7, false), (7, 0, false), (0, 0, true)] {
+            assert_eq!(may_enter(user(peer), user(own)), enters, "{peer} at {own}");
+        }
     }
 
     #[tokio::test]

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use utoipa::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
 use crate::routes::{events, life, look, meta, stream, windows};
@@ -34,9 +35,21 @@ use crate::routes::{events, life, look, meta, stream, windows};
         meta::stop,
         meta::health,
     ),
-    components(schemas(ClientNote))
+    components(schemas(ClientNote)),
+    security((), ("token" = [])),
+    modifiers(&TokenScheme)
 )]
 struct Description;
+
+/// Describes the token of TCP peers; peers of the Unix socket need none.
+struct TokenScheme;
+
+impl Modify for TokenScheme {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        description.components.get_or_insert_default().add_security_scheme("token", scheme);
+    }
+}
 
 /// The description as JSON (OpenAPI 3.1), the text of `docs/openapi.json`.
 #[must_use]

@@ -45,10 +45,10 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// The usual names in a state directory, `server.sock` and `token`, and no TCP.
+    /// The usual names in a state directory, `ptyard.sock` and `token`, and no TCP.
     #[must_use]
     pub fn in_state(state: PathBuf) -> Self {
-        Self { socket: state.join("server.sock"), token: state.join("token"), listen: None, state }
+        Self { socket: state.join("ptyard.sock"), token: state.join("token"), listen: None, state }
     }
 }
 

@@ -19,8 +19,12 @@
 //! | GET /v1/version | | [`Version`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
+//! | GET /healthz | | `ok` as text; needs no token |
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
+//!
+//! On the Unix socket no token is needed. On TCP every request carries `Authorization: Bearer TOKEN`; a browser's
+//! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
 mod reply;
 mod request;

@@ -140,6 +140,34 @@ async fn case_g03_pings_are_answered_promptly_under_a_flood() {
 }
 
 #[tokio::test]
+async fn case_l03_little_output_lies_between_a_pong_and_a_slow_viewer() {
+    let site = Site::start();
+    let started = site.exec(json!({"argv": ["yes"], "yield_ms": 250, "max_tokens": 1})).await;
+    let mut viewer = Viewer::open(&site, &started.id, "since=0").await;
+    for turn in 0..10_u8 {
+        // The viewer reads nothing meanwhile: the server fills what there is to fill.
+        for _ in 0..3 {
+            site.call(hyper::Method::GET, "/healthz", &serde_json::Value::Null).await;
+        }
+        viewer.send(Message::Ping(vec![turn].into())).await;
+        let mut bytes_ahead = 0;
+        loop {
+            match viewer.next().await {
+                Got::Bytes(_, bytes) => bytes_ahead += bytes.len(),
+                Got::Note(_) => {}
+                Got::Pong(_) => break,
+                Got::End => panic!("the viewer was dropped"),
+            }
+        }
+        // The kernel's 128 KiB and two messages: at 100 KB/s less than a heartbeat of 3 s. This viewer reads another
+        // 128 KiB ahead itself.
+        let most = (128 + 2 * 64 + 128) << 10;
+        assert!(bytes_ahead <= most, "{bytes_ahead} bytes lay before pong {turn}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
 async fn case_l03_a_viewer_that_does_not_read_holds_up_nobody() {
     let site = Site::start();
     let started = site.exec(json!({"argv": ["yes"], "yield_ms": 250, "max_tokens": 1})).await;
