@@ -112,14 +112,22 @@ pub fn strip(text: &str) -> String {
     out
 }
 
-/// Length of the longest prefix that certainly has no control in it but `\n`, `\r` and `\t`.
+/// Length of a prefix that certainly has no control in it but `\n`, `\r` and `\t`; what follows may be one.
 fn visible_len(text: &str) -> usize {
-    let may_be_control = |byte: &u8| match byte {
-        b'\n' | b'\r' | b'\t' => false,
-        // 0xC2 begins U+0080..U+00BF, the first half of which are controls.
-        _ => *byte < b' ' || *byte == 0x7F || *byte == 0xC2,
-    };
-    text.as_bytes().iter().position(may_be_control).unwrap_or(text.len())
+    // Whole strides are judged without a branch, so as vector code; the last one byte by byte.
+    let strides = text.as_bytes().chunks_exact(STRIDE_BYTES);
+    let clear = strides.take_while(|stride| !stride.iter().fold(false, |any, &b| any | may_be_control(b)));
+    let begin = clear.count() * STRIDE_BYTES;
+    let rest = &text.as_bytes()[begin..];
+    begin + rest.iter().position(|&byte| may_be_control(byte)).unwrap_or(rest.len())
+}
+
+const STRIDE_BYTES: usize = 32;
+
+const fn may_be_control(byte: u8) -> bool {
+    let c0 = (byte < b' ') & (byte != b'\n') & (byte != b'\r') & (byte != b'\t');
+    // 0xC2 begins U+0080..U+00BF, the first half of which are controls.
+    c0 | (byte == 0x7F) | (byte == 0xC2)
 }
 
 #[cfg(test)]

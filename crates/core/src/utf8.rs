@@ -77,12 +77,11 @@ impl Decoder {
                     if !valid.is_empty() {
                         out.text(str::from_utf8(valid).expect("invariant: valid up to here"));
                     }
-                    let Some(bad) = error.error_len() else {
+                    if error.error_len().is_none() {
                         self.hold(after);
                         break;
-                    };
-                    out.text(REPLACEMENT);
-                    rest = &after[bad..];
+                    }
+                    rest = replace_block(after, out);
                 }
             }
         }
@@ -129,6 +128,33 @@ impl Decoder {
         self.held_len = prefix.len();
     }
 }
+
+/// Decodes a short block with replacements in it, in one piece, and returns the bytes after it.
+///
+/// Where one byte is wrong more usually are (a binary printed to a terminal), and a call for each would cost more than
+/// the decoding.
+fn replace_block<'a>(bytes: &'a [u8], out: &mut impl Sink) -> &'a [u8] {
+    let block = &bytes[..bytes.len().min(BLOCK_BYTES)];
+    let (block, rest) = bytes.split_at(block.len() - carry_len(block));
+
+    // Each wrong byte makes at most one replacement.
+    let mut text = [0; BLOCK_BYTES * REPLACEMENT.len()];
+    let mut len = 0;
+    let mut push = |piece: &str| {
+        text[len..len + piece.len()].copy_from_slice(piece.as_bytes());
+        len += piece.len();
+    };
+    for chunk in block.utf8_chunks() {
+        push(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            push(REPLACEMENT);
+        }
+    }
+    out.text(str::from_utf8(&text[..len]).expect("invariant: made of text"));
+    rest
+}
+
+const BLOCK_BYTES: usize = 256;
 
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
