@@ -80,7 +80,7 @@ async fn case_s08_a_program_that_ignores_every_request_is_killed_after_the_grace
         let start = Instant::now();
         let report = program.kill(grace).await;
         let took = start.elapsed();
-        assert!(took >= grace && took < grace + Duration::from_millis(1000), "{containment:?}: {took:?}");
+        assert!(took >= grace && took < grace + Duration::from_secs(2), "{containment:?}: {took:?}");
         assert_eq!((report.last_signal, report.survivors), (Some(9), vec![]));
         assert_eq!(program.exit().await.signal, Some(9));
     }
@@ -134,10 +134,10 @@ async fn killing_one_program_leaves_its_siblings_alone() {
 async fn a_program_that_forks_all_the_time_ends_too() {
     for containment in containments() {
         let backend = backend(containment);
-        // Each one leaves the session and starts the next before it ends.
+        // Each one leaves the session and starts the next before it ends; the last one after some ten seconds.
         let script = r#"trap '' HUP TERM
-            next='exec setsid -f sh -c "$0" "$0"'
-            setsid -f sh -c "$next" "$next"
+            next='[ $1 -gt 0 ] || exit; sleep 0.01; exec setsid -f sh -c "$0" "$0" $(($1 - 1))'
+            setsid -f sh -c "$next" "$next" 1000
             echo ready
             while :; do sleep 600; done"#;
         let mut program = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
