@@ -148,6 +148,36 @@ async fn a_program_that_forks_all_the_time_ends_too() {
 }
 
 #[test]
+fn a_runtime_that_shuts_down_leaves_nothing_of_its_programs() {
+    for containment in [Containment::Cgroup, Containment::Walk] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let told = runtime.block_on(async {
+            if !containments().contains(&containment) {
+                return Vec::new();
+            }
+            let backend = backend(containment);
+            let script =
+                "trap '' HUP TERM; (setsid sh -c 'echo pid=$$; exec sleep 600' &) ; echo pid=$$; sleep 601";
+            let mut dropped = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+            let mut killed = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+            for program in [&mut dropped, &mut killed] {
+                while pids(&program.output(), "pid").len() < 2 {
+                    assert!(program.read().await);
+                }
+            }
+            drop(killed.control.kill(Duration::from_secs(600)));
+            [&dropped, &killed].map(|program| pids(&program.output(), "pid")).concat()
+        });
+        drop(runtime);
+        let end = Instant::now() + Duration::from_secs(20);
+        while told.iter().any(|&pid| lives(pid)) {
+            assert!(Instant::now() < end, "{containment:?}: {told:?}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
 fn both_containments_are_tested_where_cgroups_can_be_had() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _guard = runtime.enter();

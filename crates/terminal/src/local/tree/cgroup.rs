@@ -21,7 +21,7 @@ use crate::sys::watched::WatchedFd;
 /// How the directory of a server is named, before its process id.
 const PREFIX: &str = "ptyard-";
 
-/// How long the programs of one dead server may take to end when they are cleared away. Below a second.
+/// How long programs may take to end where nobody can wait for them but by blocking. Below a second.
 const CLEAR_LIMIT: Duration = Duration::from_millis(500);
 
 /// How often another server may snatch a directory that was just made, before we give up.
@@ -64,7 +64,8 @@ impl Drop for Home {
 /// The cgroup of one program.
 ///
 /// # Invariants
-/// 1. The directory is removed at the latest when this is dropped, if no process is in it then.
+/// 1. When this is dropped nothing lives in the cgroup and its directory is removed, but for processes that a KILL does
+///    not end in [`CLEAR_LIMIT`].
 #[derive(Debug)]
 pub(in crate::local) struct Leaf {
     path: PathBuf,
@@ -141,6 +142,13 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
+        if self.remove() {
+            return;
+        }
+        // Whoever ends a tree waits for it, and only then drops it. So the runtime is shutting down, or some process
+        // would not end.
+        self.kill();
+        let _ = wait_until_empty(&self.path);
         if !self.remove() {
             tracing::warn!(path = %self.path.display(), "left a cgroup behind: processes live in it");
         }
