@@ -99,11 +99,11 @@ impl Control for LocalControl {
         Box::pin(async move {
             match kill.await {
                 Ok(report) => report,
-                // The runtime is going away: there is nobody left to wait for a grace.
+                // The runtime is shutting down, and the kill has done without a grace.
                 Err(_) => {
-                    let found = kill::count(&tree.members());
-                    tree.kill();
-                    KillReport { found, last_signal: Some(libc::SIGKILL), survivors: tree.members() }
+                    let survivors = tree.members();
+                    let last_signal = Some(libc::SIGKILL);
+                    KillReport { found: kill::count(&survivors), last_signal, survivors }
                 }
             }
         })
@@ -129,15 +129,9 @@ impl Control for LocalControl {
 
 impl Drop for LocalControl {
     fn drop(&mut self) {
-        if matches!(*self.tree, Tree::Cgroup(_)) {
-            if self.tree.release() {
-                return;
-            }
-            self.tree.kill();
-        } else if self.exit.borrow().is_none() {
-            let _ = sys::signal::send(self.pidfd.as_fd(), libc::SIGKILL);
+        if self.tree.release() {
+            return;
         }
-        // Waits for the processes to be gone; when the runtime is shutting down this is dropped unrun.
         self.runtime.spawn(kill::end_tree(Arc::clone(&self.tree), self.exit.clone(), Duration::ZERO));
     }
 }

@@ -20,7 +20,39 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// Asks (HUP, TERM, and CONT so that stopped ones hear it), waits `grace`, kills, looks. Takes at most `grace` and a
 /// second. With no grace nothing is asked.
-pub(super) async fn end_tree(
+///
+/// When the future is dropped before it is done, because the runtime is shutting down, it kills at once.
+pub(super) fn end_tree(
+    tree: Arc<Tree>,
+    exit: watch::Receiver<Option<Exit>>,
+    grace: Duration,
+) -> impl Future<Output = KillReport> + Send {
+    let unfinished = Unfinished(Some(Arc::clone(&tree)));
+    async move {
+        let report = ask_and_kill(tree, exit, grace).await;
+        unfinished.done();
+        report
+    }
+}
+
+/// A tree that is being ended; dropped before that is done, it is killed.
+struct Unfinished(Option<Arc<Tree>>);
+
+impl Unfinished {
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(tree) = &self.0 {
+            tree.kill();
+        }
+    }
+}
+
+async fn ask_and_kill(
     tree: Arc<Tree>,
     mut exit: watch::Receiver<Option<Exit>>,
     grace: Duration,

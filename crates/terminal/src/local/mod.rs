@@ -1,8 +1,8 @@
 //! Programs on this machine, on a pseudo terminal or on pipes.
 //!
-//! The way of a start: [`LocalBackend`] makes a place to keep the program's [`tree`] together, a
-//! [`launcher`] forks and executes the program in it, and its ends are wrapped as [`streams`] and [`control`]. A
-//! task of its own waits for the end of the program and reaps it, whatever becomes of the rest.
+//! The way of a start: [`LocalBackend`] makes a place to keep the program's `tree` together, a [`launcher`] forks and
+//! executes the program in it, and its ends are wrapped as `streams` and `control`. A task of its own waits for the
+//! end of the program and reaps it, whatever becomes of the rest.
 //!
 //! # Invariants
 //! 1. A program that was started is reaped exactly once, and its exit is published in the step that reaps it.

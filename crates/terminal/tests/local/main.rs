@@ -1,4 +1,5 @@
 //! The local backend with real programs.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod ends;
 mod environment;

@@ -56,7 +56,7 @@ pub(crate) struct Program {
     pub(crate) control: Box<dyn Control>,
     pub(crate) pid: u32,
     output: Vec<u8>,
-    ended: bool,
+    room: Vec<u8>,
 }
 
 impl Program {
@@ -71,7 +71,7 @@ impl Program {
 
     pub(crate) fn of(started: Started) -> Self {
         let Started { source, sink, control, pid } = started;
-        Self { source, sink, control, pid: pid.unwrap(), output: Vec::new(), ended: false }
+        Self { source, sink, control, pid: pid.unwrap(), output: Vec::new(), room: vec![0; 16384] }
     }
 
     pub(crate) fn output(&self) -> String {
@@ -80,11 +80,9 @@ impl Program {
 
     /// Reads once; says whether the output goes on.
     pub(crate) async fn read(&mut self) -> bool {
-        let mut room = [0; 16384];
-        let source = &mut self.source;
-        let read = within("output", poll_fn(|cx| source.poll_read(cx, &mut room))).await.unwrap();
-        self.output.extend_from_slice(&room[..read]);
-        self.ended = read == 0;
+        let (source, room) = (&mut self.source, &mut self.room);
+        let read = within("output", poll_fn(|cx| source.poll_read(cx, room))).await.unwrap();
+        self.output.extend_from_slice(&self.room[..read]);
         read > 0
     }
 

@@ -57,18 +57,20 @@ async fn through_source(backend: &LocalBackend) -> Duration {
 #[ignore = "a measurement"]
 fn draining_81_mb_costs_what_a_plain_loop_of_reads_costs() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut ratios = Vec::new();
+    let (mut ratios, mut best) = (Vec::new(), [Duration::MAX; 2]);
     runtime.block_on(async {
         let backend = std::sync::Arc::new(LocalBackend::new().unwrap());
-        for _ in 0..11 {
+        for _ in 0..25 {
             let plain = tokio::task::spawn_blocking(plain_loop).await.unwrap();
             let on_worker = std::sync::Arc::clone(&backend);
             let ours = tokio::spawn(async move { through_source(&on_worker).await }).await.unwrap();
             println!("plain {plain:?}, source {ours:?}");
+            best = [best[0].min(plain), best[1].min(ours)];
             ratios.push(plain.as_secs_f64() / ours.as_secs_f64());
         }
     });
     ratios.sort_by(f64::total_cmp);
+    println!("best of each: plain {:?}, source {:?}", best[0], best[1]);
     println!("median throughput of the source: {:.3} of the plain loop's", ratios[ratios.len() / 2]);
 }
 

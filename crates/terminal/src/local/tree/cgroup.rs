@@ -7,8 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FlockOperation;
+use rustix::time::Timespec;
 use tokio::io::Interest;
 
 use crate::local::fork;
@@ -17,6 +20,9 @@ use crate::sys::watched::WatchedFd;
 
 /// How the directory of a server is named, before its process id.
 const PREFIX: &str = "ptyard-";
+
+/// How long programs may take to end where nobody can wait for them but by blocking. Below a second.
+const CLEAR_LIMIT: Duration = Duration::from_millis(500);
 
 /// How often another server may snatch a directory that was just made, before we give up.
 const ATTEMPTS: u32 = 8;
@@ -58,7 +64,8 @@ impl Drop for Home {
 /// The cgroup of one program.
 ///
 /// # Invariants
-/// 1. The directory is removed at the latest when this is dropped, if no process is in it then.
+/// 1. When this is dropped nothing lives in the cgroup and its directory is removed, but for processes that a KILL does
+///    not end in [`CLEAR_LIMIT`].
 #[derive(Debug)]
 pub(in crate::local) struct Leaf {
     path: PathBuf,
@@ -135,6 +142,13 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
+        if self.remove() {
+            return;
+        }
+        // Whoever ends a tree waits for it, and only then drops it. So the runtime is shutting down, or some process
+        // would not end.
+        self.kill();
+        let _ = wait_until_empty(&self.path);
         if !self.remove() {
             tracing::warn!(path = %self.path.display(), "left a cgroup behind: processes live in it");
         }
@@ -203,10 +217,23 @@ fn clear_dead_homes(own: &Path) {
         if rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive).is_ok() {
             tracing::info!(path = %path.display(), "clearing the cgroup of a dead server away");
             let _ = fs::write(path.join("cgroup.kill"), "1");
-            // Processes need a moment to end; what is not empty yet goes when the next server starts.
+            // What is not empty in time goes when the next server starts.
+            let _ = wait_until_empty(&path);
             remove_tree(&path);
         }
     }
+}
+
+/// Waits, blocking, until no process lives in a cgroup, but not longer than [`CLEAR_LIMIT`].
+fn wait_until_empty(path: &Path) -> io::Result<()> {
+    let events = File::open(path.join("cgroup.events"))?.into();
+    let end = Instant::now() + CLEAR_LIMIT;
+    while is_populated(&events)? && Instant::now() < end {
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+        rustix::event::poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&left))?;
+    }
+    Ok(())
 }
 
 /// Processes in a cgroup and in those below it, which a program may have made.
@@ -262,5 +289,25 @@ mod tests {
         let unified = r"41 31 0:38 / /sys/fs/cgroup/uni\040fied rw,relatime shared:9 - cgroup2 cgroup2 rw";
         assert_eq!(cgroup2_mount(unified), Some(("/".to_owned(), "/sys/fs/cgroup/uni fied".to_owned())));
         assert_eq!(cgroup2_mount("32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
+    }
+
+    #[test]
+    fn what_a_dead_server_left_is_ended_and_removed_and_a_living_ones_is_not() {
+        use std::os::unix::process::ExitStatusExt;
+        let Ok(living) = Home::open() else {
+            eprintln!("no cgroup can be used here");
+            return;
+        };
+        let dead = own_cgroup().unwrap().join(format!("{PREFIX}dead-{}", std::process::id()));
+        fs::create_dir_all(dead.join("program-0")).unwrap();
+        let mut orphan = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        fs::write(dead.join("program-0/cgroup.procs"), orphan.id().to_string()).unwrap();
+        let _next = Home::open().unwrap();
+        assert_eq!(orphan.wait().unwrap().signal(), Some(libc::SIGKILL));
+        assert!(!dead.exists());
+        assert!(living.path.exists());
+        let path = living.path.clone();
+        drop(living);
+        assert!(!path.exists());
     }
 }

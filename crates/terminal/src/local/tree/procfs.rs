@@ -53,14 +53,19 @@ pub(in crate::local) struct Census {
 /// Looks at all processes that can be seen.
 pub(in crate::local) fn census() -> Census {
     let mut census = Census { processes: Vec::new(), some_vanished: false };
-    let Ok(dir) = fs::read_dir("/proc") else { return census };
-    for pid in dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+    for pid in pids() {
         match Process::look(pid) {
             Some(process) => census.processes.push(process),
             None => census.some_vanished = true,
         }
     }
     census
+}
+
+/// The ids of all processes that can be seen.
+pub(super) fn pids() -> Vec<u32> {
+    let Ok(dir) = fs::read_dir("/proc") else { return Vec::new() };
+    dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The timer slack of a process, in nanoseconds.

@@ -24,8 +24,8 @@ const MARKS: u32 = 1 << 16;
 /// How often we look again before we say that no process is left.
 const EMPTY_LOOKS: u32 = 16;
 
-/// How often a kill looks for processes that it has not stopped yet, before it kills those it has.
-const STOP_ROUNDS: u32 = 32;
+/// How often one kill looks for processes that it has not stopped yet, before it kills those it has.
+const STOP_LOOKS: u32 = 256;
 
 /// A timer slack that none of the programs started lately has.
 ///
@@ -130,26 +130,52 @@ impl Walk {
         }
     }
 
-    /// Stops every process, looking again until no new one is found, and only then kills: a stopped process forks
-    /// no more, so none is missed.
+    /// Stops every process as soon as it is seen, looks again until a whole look shows no new one, and only then
+    /// kills: a stopped process forks no more, so none is missed.
+    ///
+    /// Each process is judged once, so that looking again costs next to nothing and even one that forks and ends all
+    /// the time is caught up with.
     pub(super) fn kill(&self) {
-        let mut stopped: HashMap<(u32, u64), Option<OwnedFd>> = HashMap::new();
-        for _ in 0..STOP_ROUNDS {
-            let before = stopped.len();
-            for process in self.processes() {
-                stopped.entry((process.pid, process.started_ticks)).or_insert_with(|| {
-                    let pidfd = pin(&process).ok()?;
-                    send(&pidfd, &[libc::SIGSTOP]);
-                    Some(pidfd)
-                });
+        let mut stopped: HashMap<u32, Option<OwnedFd>> = HashMap::new();
+        let mut judged = HashSet::from([self.root]);
+        for _ in 0..STOP_LOOKS {
+            let mut certain = true;
+            for pid in procfs::pids() {
+                if !judged.insert(pid) {
+                    continue;
+                }
+                let Some(process) = Process::look(pid) else {
+                    certain = false;
+                    continue;
+                };
+                let ours = stopped.contains_key(&process.parent)
+                    || (self.is_marked(&process, !self.program_was_reaped()) && self.is_below_root(process));
+                if !ours {
+                    continue;
+                }
+                certain = false;
+                let pidfd = pin(&process).ok();
+                if let Some(pidfd) = &pidfd {
+                    send(pidfd, &[libc::SIGSTOP]);
+                }
+                stopped.insert(pid, pidfd);
             }
-            if stopped.len() == before {
+            if certain {
                 break;
             }
         }
         for pidfd in stopped.values().flatten() {
             send(pidfd, &[libc::SIGKILL]);
         }
+    }
+
+    /// Whether a process came of the launcher's.
+    fn is_below_root(&self, process: Process) -> bool {
+        /// Deeper than any real chain of parents.
+        const DEPTH: usize = 1000;
+        std::iter::successors(Some(process), |process| Process::look(process.parent))
+            .take(DEPTH)
+            .any(|process| process.parent == self.root)
     }
 
     /// A descriptor for each living process, to wait for its end.
