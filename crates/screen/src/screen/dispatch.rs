@@ -35,13 +35,21 @@ impl Emulator {
         match byte {
             0x08 => self.term.backspace(),
             b'\t' => self.term.put_tab(1),
-            b'\n' | 0x0b | 0x0c => self.term.newline(),
+            b'\n' | 0x0b | 0x0c => {
+                self.term.newline();
+                self.end_wrap();
+            }
             b'\r' => self.term.carriage_return(),
             0x0e => self.shift(true),
             0x0f => self.shift(false),
             _ => return,
         }
         self.preceding = None;
+    }
+
+    /// Whatever moves the cursor to another row ends a pending wrap, as in xterm.
+    fn end_wrap(&mut self) {
+        self.term.grid_mut().cursor.input_needs_wrap = false;
     }
 
     fn shift(&mut self, shifted: bool) {
@@ -62,13 +70,19 @@ impl Emulator {
         self.modes.obey_escape(intermediate, byte);
         let term = &mut self.term;
         match (intermediate, byte) {
-            (0, b'D') => term.linefeed(),
+            (0, b'D') => {
+                term.linefeed();
+                self.end_wrap();
+            }
             (0, b'E') => {
                 term.linefeed();
                 term.carriage_return();
             }
             (0, b'H') => term.set_horizontal_tabstop(),
-            (0, b'M') => term.reverse_index(),
+            (0, b'M') => {
+                term.reverse_index();
+                self.end_wrap();
+            }
             (0, b'7') => term.save_cursor_position(),
             (0, b'8') => term.restore_cursor_position(),
             (0, b'=') => term.set_keypad_application_mode(),
