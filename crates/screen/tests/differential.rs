@@ -16,6 +16,8 @@
 //! * `avt` inserts and deletes lines outside of the margins too, where xterm and the engine do nothing.
 //! * `CSI 2 J` pushes the screen into the scrollback in the engine, not in `avt`: only screens are compared.
 
+#![expect(clippy::unwrap_used, reason = "these are tests; the lint knows only test functions")]
+
 mod common;
 
 use alacritty_terminal::event::VoidListener;

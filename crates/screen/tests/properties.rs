@@ -110,9 +110,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 /// Feeds `bytes` in chunks of the given lengths, repeated.
 fn feed(screen: &mut dyn Screen, mut bytes: &[u8], chunks: &[usize], now: Moment) {
-    let mut lengths = chunks.iter().cycle();
+    let mut lengths = chunks.iter().copied().cycle();
     while !bytes.is_empty() {
-        let (chunk, rest) = bytes.split_at((*lengths.next().unwrap()).min(bytes.len()));
+        let (chunk, rest) = bytes.split_at(lengths.next().unwrap_or(1).min(bytes.len()));
         screen.feed(chunk, now);
         bytes = rest;
     }
@@ -227,7 +227,7 @@ proptest! {
 }
 
 /// Whether rows have to wrap into the same rows.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Wraps {
     /// Where the next row has text, which shows it.
     Shown,

@@ -84,7 +84,7 @@ impl Scanner {
                     step => {
                         // Control characters in the midst of a sequence, and whatever is not known to be
                         // harmless, end the plain run.
-                        let effect = obey(step, &mut self.modes, &mut |event| {
+                        let effect = obey(&step, &mut self.modes, &mut |event| {
                             on(Signal { at: at + i as u64, event });
                         });
                         if effect == Effect::Some {
@@ -97,8 +97,8 @@ impl Scanner {
     }
 }
 
-fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {
-    match step {
+fn obey(step: &Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {
+    match *step {
         Step::More => return Effect::None,
         Step::Execute(BEL) => on(Event::Bell),
         Step::Execute(_) => {}
@@ -117,10 +117,10 @@ fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect
             }
             modes.obey_csi(csi);
         }
-        Step::String(string) => match string.kind {
-            StringKind::Osc => return osc::read(&string, on),
+        Step::String(ref string) => match string.kind {
+            StringKind::Osc => return osc::read(string, on),
             StringKind::Dcs => {
-                if let Some(query) = device_query(&string) {
+                if let Some(query) = device_query(string) {
                     on(Event::Query(query));
                 }
             }
