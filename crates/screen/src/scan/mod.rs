@@ -18,7 +18,7 @@ const SO: u8 = 0x0e;
 /// Finds questions, titles, status reports and modes in the output, at the speed of the memory.
 ///
 /// It costs a search for `ESC` and a small state machine, whatever the chunks are, and at most
-/// [`STRING_CAP`](crate::parse::STRING_CAP) bytes of memory for a sequence that is not complete.
+/// 4 KiB of memory for a sequence that is not complete.
 ///
 /// # Invariants
 ///
