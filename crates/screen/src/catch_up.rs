@@ -28,25 +28,21 @@ pub fn tail_len(cols: u16, rows: u16, scrollback: usize) -> usize {
 /// The latest index in `tail` from which feeding shows exactly the same as feeding the whole run does, whatever
 /// the screen showed before; `None` when there is none.
 ///
-/// `tail` is the end of a plain run. The index is just before a carriage return: there the column is known.
-/// With [`Pen::Unknown`] it is just after an SGR reset that a carriage return follows. Behind it come enough
-/// line feeds to take the cursor to the bottom row from wherever it was, and then to scroll out everything that
-/// was on the screen and in the scrollback.
+/// `tail` is the end of a plain run. The index is at a carriage return, which makes the column known; with
+/// [`Pen::Unknown`] it is at an SGR reset that a carriage return follows. Behind it come enough line feeds to
+/// take the cursor to the bottom row from wherever it was, and then to scroll out everything that was on the
+/// screen and in the scrollback.
 #[must_use]
 pub fn skip_point(tail: &[u8], rows: u16, scrollback: usize, pen: Pen) -> Option<usize> {
     let line_feed = nth_last(b'\n', tail, lines_needed(rows, scrollback))?;
-    let before = &tail[..line_feed];
-    let carriage_return = memrchr(b'\r', before)?;
+    let carriage_return = memrchr(b'\r', &tail[..line_feed])?;
     match pen {
         Pen::Unchanged => Some(carriage_return),
-        Pen::Unknown => memrchr_iter(0x1b, &before[..carriage_return])
-            .map(|at| &before[at..carriage_return])
-            .find_map(|from| {
-                [&b"\x1b[m"[..], b"\x1b[0m"]
-                    .into_iter()
-                    .find(|reset| from.starts_with(reset))
-                    .map(|reset| carriage_return - from.len() + reset.len())
-            }),
+        Pen::Unknown => {
+            let before = &tail[..carriage_return];
+            memrchr_iter(0x1b, before)
+                .find(|&at| before[at..].starts_with(b"\x1b[m") || before[at..].starts_with(b"\x1b[0m"))
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl Csi {
     #[inline]
     pub(super) fn push(&mut self, byte: u8) {
         let is_first = std::mem::replace(&mut self.is_first, false);
-        self.has_params |= byte <= b';' && byte >= b'0';
+        self.has_params |= (b'0'..=b';').contains(&byte);
         match byte {
             b'0'..=b'9' if self.intermediate == 0 => {
                 let value = &mut self.params[self.len];

@@ -20,7 +20,7 @@ const SO: u8 = 0x0e;
 /// Finds questions, titles, status reports and modes in the output, at the speed of the memory.
 ///
 /// It costs a search for `ESC` and a small state machine, whatever the chunks are, and at most
-/// [`STRING_CAP`](crate::parse::STRING_CAP) bytes of memory for a sequence that is not complete.
+/// 4 KiB of memory for a sequence that is not complete.
 ///
 /// # Invariants
 ///
@@ -86,7 +86,7 @@ impl Scanner {
                     step => {
                         // Control characters in the midst of a sequence, and whatever is not known to be
                         // harmless, end the plain run.
-                        let effect = obey(step, &mut self.modes, &mut |event| {
+                        let effect = obey(&step, &mut self.modes, &mut |event| {
                             on(Signal { at: at + i as u64, event });
                         });
                         if effect == Effect::Some {
@@ -99,8 +99,8 @@ impl Scanner {
     }
 }
 
-fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {
-    match step {
+fn obey(step: &Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {
+    match *step {
         Step::More => return Effect::None,
         Step::Execute(BEL) => on(Event::Bell),
         Step::Execute(_) => {}
@@ -123,10 +123,10 @@ fn obey(step: Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect
                 on(Event::PasteModeSet);
             }
         }
-        Step::String(string) => match string.kind {
-            StringKind::Osc => return osc::read(&string, on),
+        Step::String(ref string) => match string.kind {
+            StringKind::Osc => return osc::read(string, on),
             StringKind::Dcs => {
-                if let Some(query) = device_query(&string) {
+                if let Some(query) = device_query(string) {
                     on(Event::Query(query));
                 }
             }

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::style::Style;
 use super::view::{Line, View};
 use crate::modes::{Mouse, MouseEncoding};
@@ -97,7 +99,10 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
     let origin = if view.modes.origin { state.margins.map_or(0, |(top, _)| top) } else { 0 };
     let row = view.cursor.row.saturating_sub(origin) + 1;
     let mut col = view.cursor.col + 1;
-    let pending = state.wrap_pending.then(|| last_cell(view)).flatten();
+    let pending = state.wrap_pending.then(|| {
+        // A blank that was cut off the end can be written again as well.
+        last_cell(view).unwrap_or((view.size.cols() - 1, " ", Style::default()))
+    });
     if let Some((cell_col, ..)) = pending {
         col = cell_col + 1;
     }
@@ -122,14 +127,21 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
 fn last_cell(view: &View) -> Option<(u16, &str, Style)> {
     let line = view.screen_lines().get(usize::from(view.cursor.row))?;
     let run = line.runs.last()?;
-    let before: usize = line.runs[..line.runs.len() - 1].iter().map(|run| run.bytes as usize).sum();
-    let text = line.text.get(before..)?;
-    if run.is_vague {
-        return Some((run.col, text, run.style));
-    }
-    let last = text.chars().next_back()?;
-    let width = unicode_width::UnicodeWidthChar::width(last)? as u16;
-    Some((view.size.cols() - width, &text[text.len() - last.len_utf8()..], run.style))
+    let end: usize = line.runs.iter().map(|run| run.bytes as usize).sum();
+    let start = end - run.bytes as usize;
+    let text = line.text.get(start..).unwrap_or_default();
+    let (col, text) = if run.is_vague {
+        (run.col, text)
+    } else if end > line.text.len() {
+        // Blanks in colour are not part of the text.
+        (run.col + run.cols - 1, " ")
+    } else {
+        let last = text.chars().next_back()?;
+        let width = last.width()? as u16;
+        (run.col + run.cols - width, &text[text.len() - last.len_utf8()..])
+    };
+    let width = text.width() as u16;
+    (col + width.clamp(1, 2) >= view.size.cols()).then_some((col, text, run.style))
 }
 
 fn modes(view: &View, out: &mut Vec<u8>) {

@@ -2,8 +2,7 @@
 
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::{
-    CharsetIndex, ClearMode, Handler, LineClearMode, NamedMode, NamedPrivateMode, StandardCharset,
-    TabulationClearMode,
+    CharsetIndex, ClearMode, Handler, LineClearMode, StandardCharset, TabulationClearMode,
 };
 
 use super::emulator::Emulator;
@@ -16,13 +15,13 @@ const TITLE_STACK: usize = 10;
 
 impl Emulator {
     /// Obeys what a byte of a sequence completed.
-    pub(super) fn obey(&mut self, step: Step<'_>) {
-        match step {
+    pub(super) fn obey(&mut self, step: &Step<'_>) {
+        match *step {
             Step::More => {}
             Step::Execute(byte) => self.control(byte),
             Step::Escape { intermediate, byte } => self.escape(intermediate, byte),
             Step::Csi(csi) => self.csi(csi),
-            Step::String(string) => {
+            Step::String(ref string) => {
                 if string.kind == StringKind::Osc && string.is_whole() {
                     self.osc(string.body);
                 }
@@ -35,7 +34,10 @@ impl Emulator {
         match byte {
             0x08 => self.term.backspace(),
             b'\t' => self.term.put_tab(1),
-            b'\n' | 0x0b | 0x0c => self.term.newline(),
+            b'\n' | 0x0b | 0x0c => {
+                self.term.newline();
+                self.end_wrap();
+            }
             b'\r' => self.term.carriage_return(),
             0x0e => self.shift(true),
             0x0f => self.shift(false),
@@ -44,7 +46,12 @@ impl Emulator {
         self.preceding = None;
     }
 
-    fn shift(&mut self, shifted: bool) {
+    /// Whatever moves the cursor to another row ends a pending wrap, as in xterm.
+    fn end_wrap(&mut self) {
+        self.term.grid_mut().cursor.input_needs_wrap = false;
+    }
+
+    pub(super) fn shift(&mut self, shifted: bool) {
         self.shifted = shifted;
         self.term.set_active_charset(if shifted { CharsetIndex::G1 } else { CharsetIndex::G0 });
     }
@@ -62,13 +69,19 @@ impl Emulator {
         self.modes.obey_escape(intermediate, byte);
         let term = &mut self.term;
         match (intermediate, byte) {
-            (0, b'D') => term.linefeed(),
+            (0, b'D') => {
+                term.linefeed();
+                self.end_wrap();
+            }
             (0, b'E') => {
                 term.linefeed();
                 term.carriage_return();
             }
             (0, b'H') => term.set_horizontal_tabstop(),
-            (0, b'M') => term.reverse_index(),
+            (0, b'M') => {
+                term.reverse_index();
+                self.end_wrap();
+            }
             (0, b'7') => term.save_cursor_position(),
             (0, b'8') => term.restore_cursor_position(),
             (0, b'=') => term.set_keypad_application_mode(),
@@ -179,7 +192,7 @@ impl Emulator {
     }
 
     /// Puts the cursor on a row of the screen, whatever the origin mode.
-    fn place(&mut self, row: i32, col: usize) {
+    pub(super) fn place(&mut self, row: i32, col: usize) {
         let origin = if self.term.mode().contains(TermMode::ORIGIN) {
             self.margins.map_or(0, |(top, _)| i32::from(top))
         } else {
@@ -249,71 +262,5 @@ impl Emulator {
             }
             _ => {}
         }
-    }
-
-    fn ansi_modes(&mut self, csi: &Csi) {
-        let on = csi.id().2 == b'h';
-        for &number in csi.params() {
-            let mode = match number {
-                4 => NamedMode::Insert.into(),
-                20 => NamedMode::LineFeedNewLine.into(),
-                _ => continue,
-            };
-            if on { self.term.set_mode(mode) } else { self.term.unset_mode(mode) }
-        }
-    }
-
-    fn private_modes(&mut self, csi: &Csi) {
-        let on = csi.id().2 == b'h';
-        for &number in csi.params() {
-            let mode = match number {
-                3 => {
-                    self.margins = None;
-                    NamedPrivateMode::ColumnMode
-                }
-                6 => NamedPrivateMode::Origin,
-                7 => NamedPrivateMode::LineWrap,
-                25 => NamedPrivateMode::ShowCursor,
-                47 | 1047 | 1049 => NamedPrivateMode::SwapScreenAndSetRestoreCursor,
-                1048 => {
-                    if on {
-                        self.term.save_cursor_position();
-                    } else {
-                        self.term.restore_cursor_position();
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            if on {
-                self.term.set_private_mode(mode.into())
-            } else {
-                self.term.unset_private_mode(mode.into())
-            }
-            if number == 6 && !on {
-                // Both changes of the origin take the cursor home.
-                self.term.goto(0, 0);
-            }
-        }
-    }
-
-    /// DECSTR. The cursor stays.
-    fn soft_reset(&mut self) {
-        let term = &mut self.term;
-        let point = term.grid().cursor.point;
-        term.unset_mode(NamedMode::Insert.into());
-        term.unset_mode(NamedMode::LineFeedNewLine.into());
-        term.unset_private_mode(NamedPrivateMode::Origin.into());
-        term.set_private_mode(NamedPrivateMode::LineWrap.into());
-        term.set_private_mode(NamedPrivateMode::ShowCursor.into());
-        term.set_scrolling_region(1, None);
-        term.goto(point.line.0, point.column.0);
-        for index in [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3] {
-            term.configure_charset(index, StandardCharset::Ascii);
-        }
-        term.terminal_attribute(alacritty_terminal::vte::ansi::Attr::Reset);
-        term.grid_mut().saved_cursor = Default::default();
-        self.margins = None;
-        self.shift(false);
     }
 }

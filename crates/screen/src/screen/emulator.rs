@@ -107,7 +107,7 @@ impl Emulator {
                     Step::More => {}
                     step => {
                         let was_updating = self.modes.sync_update;
-                        self.obey(step);
+                        self.obey(&step);
                         if self.modes.sync_update && !was_updating {
                             return bytes;
                         }

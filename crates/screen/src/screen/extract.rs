@@ -7,6 +7,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, Color, NamedColor, StandardCharset};
 
 use super::emulator::Emulator;
+use super::glyph::SKIN_TONES;
 use super::style::{Colour, Style, Underline};
 use super::view::{Cursor, DrawingState, Line, Run, View};
 
@@ -86,11 +87,20 @@ fn line(row: &Row<Cell>) -> Line {
         }
         let style = style(cell);
         let bytes = (text.len() - start) as u32;
-        match runs.last_mut() {
-            Some(run) if run.style == style && !run.is_vague && !is_vague => run.bytes += bytes,
-            _ => runs.push(Run { col: col as u16, bytes, style, is_vague }),
+        if SKIN_TONES.contains(&cell.c) {
+            // By itself: it must not be drawn so that it joins the character before it.
+            if let Some(run) = runs.last_mut() {
+                run.is_vague = true;
+            }
         }
-        col += width;
+        match runs.last_mut() {
+            Some(run) if run.style == style && !run.is_vague && !is_vague => {
+                run.bytes += bytes;
+                run.cols += width;
+            }
+            _ => runs.push(Run { col: col as u16, cols: width, bytes, style, is_vague }),
+        }
+        col += usize::from(width);
     }
     if !wrapped {
         text.truncate(text.trim_end_matches(' ').len());
@@ -109,6 +119,7 @@ fn trim(runs: &mut Vec<Run>, text_len: usize) {
         }
         let cut = blank.min(run.bytes as usize);
         run.bytes -= cut as u32;
+        run.cols -= cut as u16;
         blank -= cut;
         if run.bytes > 0 {
             break;

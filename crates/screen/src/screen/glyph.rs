@@ -5,8 +5,8 @@
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Point};
 use alacritty_terminal::term::TermMode;
-use alacritty_terminal::term::cell::Flags;
-use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, NamedMode, StandardCharset};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::emulator::Emulator;
@@ -17,7 +17,7 @@ const MAX_COMBINING: usize = 32;
 
 const ZWJ: char = '\u{200d}';
 const EMOJI_PRESENTATION: char = '\u{fe0f}';
-const SKIN_TONES: std::ops::RangeInclusive<char> = '\u{1f3fb}'..='\u{1f3ff}';
+pub(super) const SKIN_TONES: std::ops::RangeInclusive<char> = '\u{1f3fb}'..='\u{1f3ff}';
 
 impl Emulator {
     /// Draws bytes that hold no `ESC`. An unfinished character at the end waits for its rest.
@@ -130,34 +130,41 @@ impl Emulator {
             return self.print_ascii(&[c as u8]);
         }
         let Some(width) = c.width() else { return };
-        self.preceding = Some(c);
-        if !self.join(c, width) {
+        let follows_text = self.preceding.replace(c).is_some();
+        if !self.join(c, width, follows_text) {
             self.term.input(c);
         }
     }
 
     /// Adds `c` to the character before the cursor when it is part of it: it has no width, or continues an emoji
-    /// sequence. Tells whether it was taken.
-    fn join(&mut self, c: char, width: usize) -> bool {
+    /// sequence. Tells whether it was taken. What has a width joins only a character just printed (`follows_text`),
+    /// so that two characters can also be drawn side by side.
+    fn join(&mut self, c: char, width: usize, follows_text: bool) -> bool {
         let is_tone = SKIN_TONES.contains(&c);
         let base = self.cell_before();
+        let cursor = &self.term.grid().cursor;
+        // At the start of a row there is none, and accents go to the character under the cursor.
+        let is_behind = cursor.input_needs_wrap || cursor.point.column > base.column;
         let cell = &self.term.grid()[base];
         let is_wide = cell.flags.contains(Flags::WIDE_CHAR);
         let zero_width = cell.zerowidth().unwrap_or_default();
+        let makes_pair = is_behind && (is_tone || c == EMOJI_PRESENTATION) && is_emoji_pair(cell.c, c);
         if width > 0 {
-            let follows_joiner = is_wide && zero_width.last() == Some(&ZWJ) && !c.is_alphanumeric();
-            let is_at_base = self.term.grid().cursor.point.column > base.column;
-            if !(is_at_base
-                && (follows_joiner || is_tone && zero_width.is_empty() && is_emoji_pair(cell.c, c)))
-            {
+            let follows_joiner = is_wide
+                && zero_width.last() == Some(&ZWJ)
+                && (width == 2 && !c.is_alphanumeric() || is_emoji_pair(c, EMOJI_PRESENTATION));
+            let gets_tone = is_tone && zero_width.is_empty() && makes_pair;
+            if !(follows_text && is_behind && (follows_joiner || gets_tone)) {
                 return false;
             }
         }
-        let widens = !is_wide && (is_tone || c == EMOJI_PRESENTATION) && is_emoji_pair(cell.c, c);
+        if c == EMOJI_PRESENTATION && !is_behind {
+            return true;
+        }
         if zero_width.len() < MAX_COMBINING {
             self.term.grid_mut()[base].push_zerowidth(c);
         }
-        if widens {
+        if makes_pair && !is_wide {
             self.widen(base);
         }
         true
@@ -178,19 +185,24 @@ impl Emulator {
 
     /// Makes the narrow character before the cursor a wide one, where there is room for it.
     fn widen(&mut self, base: Point) {
-        let cursor = &self.term.grid().cursor;
-        let stands_behind = cursor.point.column == base.column + 1 && !cursor.input_needs_wrap;
-        if !stands_behind || self.term.mode().contains(TermMode::INSERT) {
+        if self.term.grid().cursor.input_needs_wrap {
             return;
+        }
+        let inserts = self.term.mode().contains(TermMode::INSERT);
+        if inserts {
+            self.term.insert_blank(1);
+            self.term.unset_mode(NamedMode::Insert.into());
         }
         // The engine draws some wide character in its place and cleans up what that covers; then the character
         // itself returns, with its own colours.
         let cell = self.term.grid()[base].clone();
         self.term.grid_mut().cursor.point.column = base.column;
         self.term.input('\u{1f600}');
-        let drawn = &mut self.term.grid_mut()[base];
         let flags = cell.flags | Flags::WIDE_CHAR;
-        *drawn = alacritty_terminal::term::cell::Cell { flags, ..cell };
+        self.term.grid_mut()[base] = Cell { flags, ..cell };
+        if inserts {
+            self.term.set_mode(NamedMode::Insert.into());
+        }
     }
 }
 

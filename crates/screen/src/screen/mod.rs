@@ -6,6 +6,7 @@ mod emulator;
 mod extract;
 mod glyph;
 mod hold;
+mod set_modes;
 mod sgr;
 mod style;
 mod view;

@@ -32,10 +32,12 @@ pub struct Line {
 pub(super) struct Run {
     /// The column of the first cell.
     pub(super) col: u16,
+    /// Cells.
+    pub(super) cols: u16,
     /// Bytes of text, the blanks cut off at the line's end included.
     pub(super) bytes: u32,
     pub(super) style: Style,
-    /// Whether terminals may disagree about the width of the text.
+    /// Whether the next run has to be addressed: terminals may disagree about the width of this one.
     pub(super) is_vague: bool,
 }
 

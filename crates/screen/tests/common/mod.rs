@@ -1,5 +1,6 @@
 //! Shared by the tests of the screen.
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![expect(clippy::unwrap_used, reason = "these are tests; the lint knows only test functions")]
 
 use ptyard_core::{Moment, Size};
 use ptyard_screen::{DEFAULT_SCROLLBACK_LINES, Screen, View, new_screen};
