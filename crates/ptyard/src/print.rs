@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ptyard_core::ErrorCode;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, status};
 
 /// Whether people or programs read stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,9 @@ pub(crate) fn note(text: &str) {
 
 /// Reports a failure where it belongs.
 pub(crate) fn failure(failure: &Failure, format: Format) {
+    if failure.status() == status::CLOSED_STDOUT {
+        return;
+    }
     let body = failure.body();
     let mut text = format!("error: {}\n", one_line(&body.message));
     if !body.hint.is_empty() {
@@ -68,6 +71,7 @@ fn one_line(text: &str) -> String {
 
 fn stdout_failed(error: &io::Error) -> Failure {
     let code = match error.kind() {
+        io::ErrorKind::BrokenPipe => return Failure::closed_stdout(),
         io::ErrorKind::StorageFull => ErrorCode::DiskFull,
         _ => ErrorCode::Internal,
     };
