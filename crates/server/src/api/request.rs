@@ -108,6 +108,7 @@ pub enum Input {
 
 /// Types into a program, or polls it, and takes a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WriteRequest {
     /// What to type.
     #[serde(default)]

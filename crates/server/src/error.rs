@@ -1,0 +1,191 @@
+//! Refusals: every error code has one HTTP status, and every refusal one shape.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use ptyard_core::ErrorCode;
+use ptyard_core::size::SizeError;
+use ptyard_yard::YardError;
+
+use crate::api::{ErrorBody, ErrorReply};
+
+/// The HTTP status of a code.
+///
+/// 4xx is for what the caller can change, 503 and 507 for what passes, 500 for what should not happen.
+#[must_use]
+pub const fn status_of(code: ErrorCode) -> StatusCode {
+    use ErrorCode as C;
+    match code {
+        C::InvalidArgument
+        | C::InvalidRequest
+        | C::InvalidSize
+        | C::InvalidRegex
+        | C::UnsupportedCondition
+        | C::UnknownSignal
+        | C::UnknownKey => StatusCode::BAD_REQUEST,
+        C::Unauthorized => StatusCode::UNAUTHORIZED,
+        C::Forbidden => StatusCode::FORBIDDEN,
+        C::UnknownTerminal | C::NotFound => StatusCode::NOT_FOUND,
+        C::TerminalExited
+        | C::TerminalRunning
+        | C::NameTaken
+        | C::AmbiguousName
+        | C::NoStdin
+        | C::StdinClosed
+        | C::NotATty
+        | C::RawMode
+        | C::KeyConflict
+        | C::Incompatible => StatusCode::CONFLICT,
+        C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
+        C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
+        C::ProgramNotFound | C::ProgramNotExecutable | C::CwdNotFound | C::CwdNotAccessible => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        C::InputQueueFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
+        C::SpawnFailed | C::StateUnwritable | C::StateForeign | C::Survivors | C::Internal => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+        C::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+/// A refusal on its way out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ApiError {
+    code: ErrorCode,
+    status: StatusCode,
+    message: String,
+    hint: Option<&'static str>,
+}
+
+impl ApiError {
+    /// A refusal with the code's own status and hint.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, status: status_of(code), message: message.into(), hint: None }
+    }
+
+    /// An argument that cannot be used.
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidArgument, message)
+    }
+
+    /// A request this endpoint does not take.
+    pub(crate) fn request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A body of another content type.
+    pub(crate) fn content_type(given: Option<&HeaderValue>) -> Self {
+        let given =
+            given.map_or("none".to_owned(), |value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        Self {
+            status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            hint: Some("send JSON with `Content-Type: application/json`"),
+            ..Self::request(format!("content type is {given}, expected application/json"))
+        }
+    }
+
+    /// An endpoint that does not know the method.
+    pub(crate) fn method(method: &axum::http::Method, path: &str) -> Self {
+        Self {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            hint: Some("the `Allow` header lists the methods of this endpoint"),
+            ..Self::request(format!("{path} does not take {method}"))
+        }
+    }
+
+    /// A plain request where only a WebSocket upgrade makes sense.
+    pub(crate) fn upgrade_required(message: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::UPGRADE_REQUIRED,
+            hint: Some("connect with a WebSocket client, version 13"),
+            ..Self::request(message)
+        }
+    }
+
+    /// The server is on its way out.
+    pub(crate) fn stopping() -> Self {
+        Self::new(ErrorCode::Stopping, "the server is shutting down")
+    }
+
+    /// The stable code.
+    pub(crate) const fn code(&self) -> ErrorCode {
+        self.code
+    }
+}
+
+impl From<YardError> for ApiError {
+    fn from(error: YardError) -> Self {
+        Self::new(error.code, error.message)
+    }
+}
+
+impl From<SizeError> for ApiError {
+    fn from(error: SizeError) -> Self {
+        Self::new(ErrorCode::InvalidSize, error.to_string())
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let reply = ErrorReply {
+            error: ErrorBody {
+                code: self.code.as_str().to_owned(),
+                message: self.message,
+                hint: self.hint.unwrap_or(self.code.hint()).to_owned(),
+                retryable: self.code.is_retryable(),
+            },
+        };
+        let mut response = (self.status, axum::Json(reply)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.code == ErrorCode::Stopping {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self.status == StatusCode::UPGRADE_REQUIRED {
+            response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_maps_to_an_error_status_and_a_retryable_one_never_blames_a_lasting_cause() {
+        for &code in ErrorCode::ALL {
+            let status = status_of(code);
+            assert!(status.is_client_error() || status.is_server_error(), "{code} is {status}");
+            if code.is_retryable() {
+                assert!(status.as_u16() == 429 || status.is_server_error(), "{code} is {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn case_api04_unknown_removed_foreign_and_bad_arguments_have_codes_of_their_own() {
+        use ErrorCode as C;
+        let causes =
+            [C::UnknownTerminal, C::TerminalRemoved, C::Unauthorized, C::Stopping, C::InvalidArgument];
+        let statuses: std::collections::BTreeSet<_> = causes.iter().map(|&c| status_of(c).as_u16()).collect();
+        assert_eq!(statuses.len(), causes.len(), "{statuses:?}");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_an_error_reply_with_code_hint_and_retryable() {
+        let response = ApiError::new(ErrorCode::Stopping, "no more").into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        let reply: ErrorReply = serde_json::from_slice(&body).unwrap();
+        assert_eq!(reply.error.code, "stopping");
+        assert_eq!(reply.error.message, "no more");
+        assert_eq!(reply.error.hint, ErrorCode::Stopping.hint());
+        assert!(reply.error.retryable);
+    }
+}

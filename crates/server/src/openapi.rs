@@ -1,0 +1,89 @@
+//! The description of the API, made from the wire types and the handlers.
+
+use std::sync::OnceLock;
+
+use utoipa::OpenApi;
+
+use crate::api::stream::ClientNote;
+use crate::routes::{events, life, look, meta, stream, windows};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "ptyard",
+        description = "The terminal yard for AI agents: start programs, type into them, read what they print.",
+        license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT")
+    ),
+    paths(
+        windows::exec,
+        look::list,
+        look::info,
+        life::remove,
+        windows::write,
+        look::output,
+        look::screen,
+        windows::wait,
+        life::resize,
+        life::signal,
+        life::close_stdin,
+        life::kill,
+        stream::stream,
+        events::events,
+        meta::version,
+        meta::openapi,
+        meta::stop,
+        meta::health,
+    ),
+    components(schemas(ClientNote))
+)]
+struct Description;
+
+/// The description as JSON (OpenAPI 3.1), the text of `docs/openapi.json`.
+#[must_use]
+pub fn openapi_json() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let mut text = Description::openapi()
+            .to_pretty_json()
+            .expect("invariant: the description is made of plain values");
+        text.push('\n');
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative to the crate.
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+
+    #[test]
+    fn the_checked_in_description_is_the_one_that_is_served() {
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(FILE, openapi_json()).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(FILE).unwrap_or_default();
+        let differs = checked_in.lines().zip(openapi_json().lines()).position(|(old, new)| old != new);
+        assert!(
+            checked_in == openapi_json(),
+            "docs/openapi.json is not what the server serves (from line {}): run \
+             `UPDATE=1 cargo test -p ptyard-server openapi` and look at the difference",
+            differs.unwrap_or_else(|| checked_in.lines().count().min(openapi_json().lines().count())) + 1
+        );
+    }
+
+    #[test]
+    fn every_endpoint_is_described_and_refuses_in_one_shape() {
+        let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
+        let paths = described["paths"].as_object().unwrap();
+        assert_eq!(paths.len(), 16);
+        for (path, methods) in paths {
+            for (method, call) in methods.as_object().unwrap() {
+                let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];
+                let is_refused_so = refusal == "#/components/schemas/ErrorReply";
+                assert!(is_refused_so || path == "/healthz", "{method} {path}: {refusal}");
+            }
+        }
+    }
+}

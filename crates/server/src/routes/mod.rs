@@ -1,0 +1,96 @@
+//! The endpoints. Each handler translates a request, asks the yard and translates the answer.
+
+pub(crate) mod events;
+pub(crate) mod life;
+pub(crate) mod look;
+pub(crate) mod meta;
+pub(crate) mod stream;
+pub(crate) mod windows;
+
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, Uri};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::FutureExt;
+use ptyard_core::ErrorCode;
+use ptyard_yard::Yard;
+
+use crate::error::ApiError;
+use crate::gate;
+use crate::stop::Stop;
+
+/// What every handler may use.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// The yard.
+    pub(crate) yard: Yard,
+    /// The state directory.
+    pub(crate) state: Arc<Path>,
+    /// The stop signal.
+    pub(crate) stop: Stop,
+}
+
+/// All endpoints behind the gate.
+pub(crate) fn router(shared: Shared) -> Router {
+    let stop = shared.stop.clone();
+    let endpoints = Router::new()
+        .route("/v1/terminals", post(windows::exec).get(look::list))
+        .route("/v1/terminals/{id}", get(look::info).delete(life::remove))
+        .route("/v1/terminals/{id}/write", post(windows::write))
+        .route("/v1/terminals/{id}/output", get(look::output))
+        .route("/v1/terminals/{id}/screen", get(look::screen))
+        .route("/v1/terminals/{id}/wait", post(windows::wait))
+        .route("/v1/terminals/{id}/resize", post(life::resize))
+        .route("/v1/terminals/{id}/signal", post(life::signal))
+        .route("/v1/terminals/{id}/close-stdin", post(life::close_stdin))
+        .route("/v1/terminals/{id}/kill", post(life::kill))
+        .route("/v1/terminals/{id}/stream", get(stream::stream))
+        .route("/v1/events", get(events::events))
+        .route("/v1/version", get(meta::version))
+        .route("/v1/openapi.json", get(meta::openapi))
+        .route("/v1/stop", post(meta::stop))
+        .route(gate::HEALTH_PATH, get(meta::health))
+        .with_state(shared);
+    behind_the_gate(endpoints, stop)
+}
+
+/// Adds what holds for every endpoint, known or not.
+fn behind_the_gate(endpoints: Router, stop: Stop) -> Router {
+    endpoints
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(unknown_method)
+        .layer(middleware::from_fn_with_state(stop, contain))
+        .layer(middleware::from_fn(gate::guard))
+}
+
+async fn unknown_path(uri: Uri) -> ApiError {
+    ApiError::new(ErrorCode::NotFound, format!("{} is not an endpoint", uri.path()))
+}
+
+async fn unknown_method(method: Method, uri: Uri) -> ApiError {
+    ApiError::method(&method, uri.path())
+}
+
+/// Ends a call that waits when the server stops, and turns a panic into a refusal.
+async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Response {
+    if stop.is_requested() {
+        return ApiError::stopping().into_response();
+    }
+    let call = AssertUnwindSafe(next.run(request)).catch_unwind();
+    tokio::select! {
+        biased;
+        answered = call => answered.unwrap_or_else(|_| {
+            ApiError::new(ErrorCode::Internal, "the call broke off: a panic").into_response()
+        }),
+        () = stop.requested() => ApiError::stopping().into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

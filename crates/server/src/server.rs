@@ -1,0 +1,210 @@
+//! The server: sockets, routes and the order in which all of it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use ptyard_core::ErrorCode;
+use ptyard_yard::Yard;
+use tokio::sync::Semaphore;
+
+use crate::connection;
+use crate::gate::Gate;
+use crate::gate::host::Hosts;
+use crate::gate::token::{Token, TokenError};
+use crate::listen::{self, Listener, SocketName};
+use crate::routes::{self, Shared};
+use crate::stop::Stop;
+
+/// Most connections of the Unix socket at once, streams included: half of the descriptors a process usually gets.
+const MAX_UNIX_CONNECTIONS: usize = 512;
+
+/// Most TCP connections at once; counted apart, so that strangers on TCP cannot use up the places of the own user.
+const MAX_TCP_CONNECTIONS: usize = 256;
+
+/// How long connections get to finish what they are sending before they are cut.
+const DRAIN_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long cut connections get to be gone.
+const CUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The state directory, as `/v1/version` tells it.
+    pub state: PathBuf,
+    /// The Unix socket; its directory must be the user's own with mode 0700.
+    pub socket: PathBuf,
+    /// A loopback address to listen on as well; port 0 takes any free port.
+    pub listen: Option<SocketAddr>,
+    /// The file with the token of TCP peers; made when it is needed and missing.
+    pub token: PathBuf,
+}
+
+impl ServerConfig {
+    /// The usual names in a state directory, `server.sock` and `token`, and no TCP.
+    #[must_use]
+    pub fn in_state(state: PathBuf) -> Self {
+        Self { socket: state.join("server.sock"), token: state.join("token"), listen: None, state }
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The address is reachable from other machines.
+    #[error("listen on {address}: only loopback addresses (127.0.0.1, [::1]) are listened on")]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The Unix socket cannot be made.
+    #[error("open socket {}: {source}", path.display())]
+    Socket {
+        /// Its path.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The Unix socket's path is longer than the system takes.
+    #[error("open socket {}: the path is longer than {longest} bytes", path.display())]
+    LongPath {
+        /// Its path.
+        path: PathBuf,
+        /// The longest that works.
+        longest: usize,
+    },
+    /// Others can enter the Unix socket's directory.
+    #[error("directory {} is not private: it must be your own with mode 0700", path.display())]
+    OpenDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no token for TCP peers.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+impl ServerError {
+    /// The stable code.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotLoopback { .. } | Self::Listen { .. } | Self::LongPath { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            Self::Socket { .. } => ErrorCode::StateUnwritable,
+            Self::OpenDirectory { .. } => ErrorCode::StateForeign,
+            Self::Token(error) => error.code(),
+        }
+    }
+}
+
+/// A server that listens and does not serve yet: peers that connect now wait.
+pub struct Server {
+    yard: Yard,
+    router: Router,
+    stop: Stop,
+    unix: Listener,
+    tcp: Option<Listener>,
+    tcp_address: Option<SocketAddr>,
+    name: SocketName,
+}
+
+impl Server {
+    /// Opens the sockets. Must be called within a tokio runtime.
+    ///
+    /// The caller holds the yard's lock on the state directory, so a socket that lies there is a dead server's.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened, would be reachable by others, or there is no token for TCP.
+    pub fn bind(config: ServerConfig, yard: Yard) -> Result<Self, ServerError> {
+        let (tcp, tcp_address) = match config.listen {
+            Some(address) => {
+                let listener = listen::tcp(address)?;
+                let bound =
+                    listener.local_addr().map_err(|source| ServerError::Listen { address, source })?;
+                let gate = Gate::new(Hosts::of(bound), Token::load_or_create(&config.token)?);
+                (Some(Listener::Tcp(listener, Arc::new(gate))), Some(bound))
+            }
+            None => (None, None),
+        };
+        let (unix, name) = listen::unix(&config.socket)?;
+        let stop = Stop::new();
+        let shared = Shared { yard: yard.clone(), state: config.state.into(), stop: stop.clone() };
+        Ok(Self {
+            yard,
+            router: routes::router(shared),
+            stop,
+            unix: Listener::Unix(unix),
+            tcp,
+            tcp_address,
+            name,
+        })
+    }
+
+    /// The TCP address it listens on, with the port the system chose.
+    #[must_use]
+    pub const fn tcp_address(&self) -> Option<SocketAddr> {
+        self.tcp_address
+    }
+
+    /// Serves until `shutdown` is ready or a client asked for the stop; returns when everything has ended.
+    ///
+    /// The end goes: no more connections; whoever waits is answered `stopping`; streams are closed; connections get
+    /// 5 s for what they are sending and are cut then; the yard ends its programs.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+        let mut gates = Vec::new();
+        let listeners = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
+        for (listener, most) in listeners {
+            let Some(listener) = listener else { continue };
+            let places = Arc::new(Semaphore::new(most));
+            let taking =
+                connection::accept(listener, Arc::clone(&places), self.router.clone(), self.stop.clone());
+            gates.push((tokio::spawn(taking), places, most));
+        }
+        tokio::select! {
+            () = shutdown => {}
+            () = self.stop.requested() => {}
+        }
+        tracing::info!("stopping");
+        self.stop.request();
+        let mut all_places = Vec::new();
+        for (taking, places, most) in gates {
+            if let Err(error) = taking.await {
+                tracing::error!(%error, "taking connections broke");
+            }
+            all_places.push((places, most));
+        }
+        drop(self.name);
+        if !all_free(&all_places, DRAIN_WITHIN).await {
+            tracing::warn!("cutting connections that did not end");
+            self.stop.cut();
+            all_free(&all_places, CUT_WITHIN).await;
+        }
+        self.yard.shutdown().await;
+    }
+}
+
+/// Waits until every place is free: no connection and no stream is left.
+async fn all_free(places: &[(Arc<Semaphore>, usize)], within: Duration) -> bool {
+    let free = async {
+        for (places, most) in places {
+            let all = u32::try_from(*most).expect("invariant: the limits are small");
+            // Given back at once: only that all were free counts.
+            drop(places.acquire_many(all).await);
+        }
+    };
+    tokio::time::timeout(within, free).await.is_ok()
+}

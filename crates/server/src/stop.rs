@@ -1,0 +1,87 @@
+//! How a server is told to stop, and how everything in it hears of it.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// How far a shutdown has come. It only moves forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// Serving.
+    Running,
+    /// Nothing new is taken; what waits is answered with `stopping`.
+    Stopping,
+    /// What has not left by itself is cut off.
+    Cut,
+}
+
+/// The stop signal. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop(Arc<watch::Sender<Phase>>);
+
+impl Stop {
+    /// A signal nobody has given yet.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Phase::Running)))
+    }
+
+    /// Asks everything to end.
+    pub(crate) fn request(&self) {
+        self.advance(Phase::Stopping);
+    }
+
+    /// Cuts off what has not ended.
+    pub(crate) fn cut(&self) {
+        self.advance(Phase::Cut);
+    }
+
+    /// Whether the stop was requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.0.borrow() >= Phase::Stopping
+    }
+
+    /// Waits for the request.
+    pub(crate) async fn requested(&self) {
+        self.reached(Phase::Stopping).await;
+    }
+
+    /// Waits for the cut.
+    pub(crate) async fn cut_off(&self) {
+        self.reached(Phase::Cut).await;
+    }
+
+    fn advance(&self, to: Phase) {
+        self.0.send_if_modified(|phase| {
+            let moves = *phase < to;
+            *phase = to.max(*phase);
+            moves
+        });
+    }
+
+    async fn reached(&self, wanted: Phase) {
+        let mut phases = self.0.subscribe();
+        // It cannot fail: `self` is a sender.
+        let _ = phases.wait_for(|&phase| phase >= wanted).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stop_is_heard_before_and_after_it_was_given_and_never_taken_back() {
+        let stop = Stop::new();
+        let early = tokio::spawn({
+            let stop = stop.clone();
+            async move { stop.requested().await }
+        });
+        assert!(!stop.is_requested());
+        stop.cut();
+        stop.request();
+        early.await.unwrap();
+        stop.requested().await;
+        stop.cut_off().await;
+        assert!(stop.is_requested());
+    }
+}

@@ -1,0 +1,9 @@
+//! Between the wire and the yard.
+
+mod reply;
+mod request;
+mod signal;
+
+pub(crate) use reply::{describe, done, event, exit, screen};
+pub(crate) use request::{grace, program_spec, write_spec};
+pub(crate) use signal::parse as signal;

@@ -1,0 +1,12 @@
+//! A real server over a real yard with real programs, spoken to through real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod errors;
+mod events;
+mod look;
+mod shutdown;
+mod site;
+mod streams;
+mod tcp;
+mod vanishing;

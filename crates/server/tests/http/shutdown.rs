@@ -1,0 +1,71 @@
+//! How a server ends.
+
+use hyper::Method;
+use ptyard_server::api::{Done, WaitReply};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::site::{Answer, Site, request, soon};
+
+#[tokio::test]
+async fn a_stop_is_answered_ends_the_programs_and_leaves_no_socket() {
+    let site = Site::start();
+    let started = site.exec(json!({"argv": ["sleep", "1000"], "yield_ms": 250})).await;
+    let pid = {
+        let info: ptyard_server::api::TerminalInfo = site.get(&format!("/v1/terminals/{}", started.id)).await;
+        info.pid.expect("a local program has a pid")
+    };
+    let done: Done = site.post("/v1/stop", Value::Null).await;
+    assert!(done.ok);
+    soon("the end of the server", site.served).await.unwrap();
+    assert!(!site.socket.exists());
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    assert!(rustix::process::test_kill_process(pid).is_err(), "the program still lives");
+}
+
+#[tokio::test]
+async fn whoever_waits_when_the_server_stops_is_answered_stopping() {
+    let site = Site::start();
+    let started = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "yield_ms": 250})).await;
+    let path = format!("/v1/terminals/{}", started.id);
+    let mut poll = site.connect().await;
+    let body = json!({"until": ["regex:never printed"], "yield_ms": 600_000, "input": {"chars": "taken\n"}});
+    // What is typed is echoed: then the poll is known to wait.
+    poll.write_all(&crate::site::raw_post(&format!("{path}/write"), &body)).await.unwrap();
+    site.until(&started.id, 0, "taken").await;
+    let socket = site.socket.clone();
+    let closing = tokio::spawn(site.close());
+    let mut answer = String::new();
+    soon("the answer", poll.read_to_string(&mut answer)).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert!(answer.contains(r#""code":"stopping""#), "{answer}");
+    closing.await.unwrap();
+    assert!(!socket.exists());
+}
+
+#[tokio::test]
+async fn idle_and_silent_connections_do_not_hold_up_the_end() {
+    let site = Site::start();
+    let _silent = site.connect().await;
+    let (mut idle, connection) =
+        hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(site.connect().await))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let answer = idle.send_request(request(Method::GET, "/healthz", &Value::Null)).await.unwrap();
+    assert!(Answer::read(answer).await.status.is_success());
+    let began = std::time::Instant::now();
+    site.close().await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(4), "they were cut after {:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_wait_ends_at_its_time() {
+    let site = Site::start();
+    let started = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "yield_ms": 250})).await;
+    let path = format!("/v1/terminals/{}/wait", started.id);
+    let reply: WaitReply = site.post(&path, json!({"until": ["exit"], "timeout_ms": 50})).await;
+    assert_eq!((reply.ended_by.as_str(), reply.exit), ("deadline", None));
+    site.close().await;
+}
