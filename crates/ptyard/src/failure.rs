@@ -108,7 +108,9 @@ pub fn exit_status(code: ErrorCode) -> u8 {
     use ErrorCode as C;
     match code {
         C::NoServer => status::NO_SERVER,
-        C::InvalidArgument | C::InvalidSize | C::InvalidRegex | C::UnknownSignal | C::UnknownKey => status::USAGE,
+        C::InvalidArgument | C::InvalidSize | C::InvalidRegex | C::UnknownSignal | C::UnknownKey => {
+            status::USAGE
+        }
         C::UnknownTerminal
         | C::TerminalRemoved
         | C::TerminalExited
@@ -163,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_code_this_version_does_not_know_still_fails() {
-        let body = ErrorBody { code: "of_tomorrow".into(), message: "m".into(), hint: "h".into(), retryable: true };
+        let body =
+            ErrorBody { code: "of_tomorrow".into(), message: "m".into(), hint: "h".into(), retryable: true };
         let failure = Failure::from(body.clone());
         assert_eq!((failure.status(), failure.code()), (status::FAILED, None));
         assert_eq!(failure.reply().error, body);

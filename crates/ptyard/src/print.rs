@@ -22,11 +22,6 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| stdout_failed(&error))
 }
 
-/// Writes a line of text to stdout.
-pub(crate) fn line(text: &str) -> Result<(), Failure> {
-    bytes(format!("{text}\n").as_bytes())
-}
-
 /// Writes one JSON document, on one line.
 pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_vec(document)

@@ -19,7 +19,7 @@ pub(crate) fn explain(error: &clap::Error) -> Failure {
         if nth == 0 {
             message = line.trim_start_matches("error: ").to_owned();
         } else if let Some(tip) = line.strip_prefix("tip: ") {
-            hints.push(tip.to_owned());
+            hints.push(tip.replace(" tip: ", "; "));
         } else if let Some(usage) = line.strip_prefix("Usage: ") {
             hints.push(format!("usage: {usage}"));
         } else if line.starts_with('[') {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{
-    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest, WriteRequest,
+    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest,
+    WriteRequest,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -79,7 +80,8 @@ pub(crate) fn working_directory(given: Option<&Path>) -> Result<String, Failure>
         Some(dir) => std::path::absolute(dir),
         None => std::env::current_dir(),
     };
-    let dir = dir.map_err(|error| Failure::new(ErrorCode::CwdNotFound, format!("working directory: {error}")))?;
+    let dir =
+        dir.map_err(|error| Failure::new(ErrorCode::CwdNotFound, format!("working directory: {error}")))?;
     dir.into_os_string().into_string().map_err(|dir| {
         Failure::usage(format!("working directory {} is not UTF-8", dir.display()), "give another `--cwd`")
     })
@@ -107,7 +109,10 @@ impl Interrupts {
 
     async fn handle(&mut self, client: &mut Client, started: &WindowReply) -> AfterInterrupt {
         if self.forwarded {
-            print::note(&format!("left {} running", started.session_id.map_or(started.id.clone(), |id| id.to_string())));
+            print::note(&format!(
+                "left {} running",
+                started.session_id.map_or(started.id.clone(), |id| id.to_string())
+            ));
             return AfterInterrupt::Leave;
         }
         self.forwarded = true;
@@ -134,11 +139,16 @@ async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Opt
         match item {
             Ok(Some(StreamItem::Output { bytes, .. })) => print::bytes(&bytes)?,
             Ok(Some(StreamItem::Gap { from, to })) => {
-                print::note(&format!("{} bytes of output were evicted before they were read", to.saturating_sub(from)));
+                print::note(&format!(
+                    "{} bytes of output were evicted before they were read",
+                    to.saturating_sub(from)
+                ));
             }
             Ok(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(exit)),
             Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => {}
-            Ok(None) => (stream, _input) = again(client, started, &stream, "the server ended the stream").await?,
+            Ok(None) => {
+                (stream, _input) = again(client, started, &stream, "the server ended the stream").await?
+            }
             Err(ClientError::Broken(why)) => (stream, _input) = again(client, started, &stream, &why).await?,
             Err(error) => return Err(error.into()),
         }
@@ -186,5 +196,8 @@ async fn one_window(
     let all = WriteRequest { input: Input::None, key: None, since: Some(0), window };
     let reply = client.write(&started.id, &all).await?;
     print::json(&reply)?;
-    reply.exit.map(Some).ok_or_else(|| Failure::new(ErrorCode::Internal, "the program's end was not reported"))
+    reply
+        .exit
+        .map(Some)
+        .ok_or_else(|| Failure::new(ErrorCode::Internal, "the program's end was not reported"))
 }

@@ -62,7 +62,10 @@ fn case_a13_detaching_leaves_the_terminal_as_it_was() {
     let ended = attached(&fake, &[], |pty, _| pty.type_text("ls\x1c\x04"));
     assert_clean(&ended);
     assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), "ptyard: detached from 19523\n"));
-    assert_eq!(fake.wait_for(|h| matches!(h, Happened::Message(Message::Binary(_)))), Happened::Message(Message::binary("ls")));
+    assert_eq!(
+        fake.wait_for(|h| matches!(h, Happened::Message(Message::Binary(_)))),
+        Happened::Message(Message::binary("ls"))
+    );
     let stream = fake.seen().into_iter().find(|seen| seen.path.ends_with("/stream")).unwrap();
     assert_eq!(stream.query, "since=9&input=true");
 }

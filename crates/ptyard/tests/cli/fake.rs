@@ -175,7 +175,9 @@ pub(crate) fn window() -> Value {
 }
 
 pub(crate) fn with(mut document: Value, changes: Value) -> Value {
-    let (Value::Object(into), Value::Object(changes)) = (&mut document, changes) else { panic!("not objects") };
+    let (Value::Object(into), Value::Object(changes)) = (&mut document, changes) else {
+        panic!("not objects")
+    };
     into.extend(changes);
     document
 }
@@ -217,12 +219,16 @@ async fn accept(listener: UnixListener, room: Arc<Room>) {
         let room = Arc::clone(&room);
         tokio::spawn(async move {
             let service = service_fn(move |request| answer(Arc::clone(&room), request));
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).with_upgrades().await;
+            let _ =
+                http1::Builder::new().serve_connection(TokioIo::new(socket), service).with_upgrades().await;
         });
     }
 }
 
-async fn answer(room: Arc<Room>, mut request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    room: Arc<Room>,
+    mut request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
     let key = request.headers().get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
     let (head, body) = request.into_parts();
@@ -248,13 +254,16 @@ async fn answer(room: Arc<Room>, mut request: Request<Incoming>) -> Result<Respo
     let response = match reply {
         Reply::Json(document) => response.body(Full::from(document.to_string())),
         Reply::Refusal(status, code, message) => {
-            let error = json!({"error": {"code": code, "message": message, "hint": "try this", "retryable": false}});
+            let error =
+                json!({"error": {"code": code, "message": message, "hint": "try this", "retryable": false}});
             response.status(status).body(Full::from(error.to_string()))
         }
         Reply::Text(text, headers) => {
             headers.iter().fold(response, |r, (name, value)| r.header(*name, value)).body(Full::from(text))
         }
-        Reply::EventStream(events) => response.header("content-type", "text/event-stream").body(Full::from(events)),
+        Reply::EventStream(events) => {
+            response.header("content-type", "text/event-stream").body(Full::from(events))
+        }
         Reply::Stream(messages, afterwards) => {
             let upgrade = upgrade.expect("a stream was asked for as a WebSocket");
             let happens = room.happens.clone();

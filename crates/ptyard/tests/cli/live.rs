@@ -57,7 +57,9 @@ fn the_first_command_starts_a_server_and_stop_ends_it() {
 fn commands_that_race_start_one_server() {
     let yard = Yard::new();
     let racers: Vec<_> = (0..8)
-        .map(|_| yard.command(&["list", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        .map(|_| {
+            yard.command(&["list", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
         .collect();
     for racer in racers {
         let output = racer.wait_with_output().unwrap();
@@ -98,7 +100,9 @@ fn case_v05_arguments_are_not_parsed_again() {
 #[test]
 fn case_x04_a_program_that_cannot_start_is_no_exit_code() {
     let yard = Yard::new();
-    for (program, code) in [("/no/such/program", "program_not_found"), ("/etc/passwd", "program_not_executable")] {
+    for (program, code) in
+        [("/no/such/program", "program_not_found"), ("/etc/passwd", "program_not_executable")]
+    {
         assert_eq!(yard.json(&["exec", "--", program])["error"]["code"], code);
     }
     assert_eq!(yard.json(&["list"]).as_array().unwrap().len(), 0);
@@ -126,7 +130,8 @@ fn case_v02_the_callers_tools_are_found() {
 fn case_e02_close_stdin_ends_cat_in_the_middle_of_a_line() {
     let yard = Yard::new();
     for kind in [&["--tty"][..], &["--stdin", "pipe"]] {
-        let started = yard.json(&[&["exec", "--yield-ms", "0", "--until", "quiet:50"], kind, &["--", "cat"]].concat());
+        let started =
+            yard.json(&[&["exec", "--yield-ms", "0", "--until", "quiet:50"], kind, &["--", "cat"]].concat());
         let id = started["session_id"].to_string();
         yard.json(&["write", &id, "--chars", "abc", "--until", "quiet:50"]);
         yard.json(&["close-stdin", &id]);
@@ -138,7 +143,10 @@ fn case_e02_close_stdin_ends_cat_in_the_middle_of_a_line() {
 #[test]
 fn case_o10_a_finished_program_says_so_as_often_as_asked() {
     let yard = Yard::new();
-    let id = yard.json(&["exec", "--until", "exit", "--", "sh", "-c", "echo hi; exit 3"])["id"].as_str().unwrap().to_owned();
+    let id = yard.json(&["exec", "--until", "exit", "--", "sh", "-c", "echo hi; exit 3"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for _ in 0..2 {
         let again = yard.json(&["write", &id, "--until", "exit"]);
         assert_eq!((again["exit"]["code"].as_i64(), again["output"].as_str()), (Some(3), Some("")));

@@ -67,10 +67,21 @@ fn a_client_is_told_the_tools_and_how_to_use_them() {
     assert_eq!(session.hello["serverInfo"]["name"], "ptyard");
     assert!(session.hello["instructions"].as_str().unwrap().starts_with("When using the shell:"));
     let tools = session.request("tools/list", json!({}));
-    let names: Vec<&str> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["exec_command", "write_stdin", "send_keys", "wait_for", "read_screen", "resize", "signal", "kill", "list"]
+        [
+            "exec_command",
+            "write_stdin",
+            "send_keys",
+            "wait_for",
+            "read_screen",
+            "resize",
+            "signal",
+            "kill",
+            "list"
+        ]
     );
     drop(session.stdin.take());
     assert!(session.child.wait().unwrap().success(), "it ends with its input");
@@ -85,7 +96,10 @@ fn exec_command_asks_with_the_defaults_of_the_contract() {
     assert_eq!(lines[0], "Chunk ID: 577be0");
     let wall = lines[1].strip_prefix("Wall time: ").unwrap().strip_suffix(" seconds").unwrap();
     assert_eq!(wall.split_once('.').unwrap().1.len(), 4);
-    assert_eq!(lines[2..], ["Process running with session ID 19523", "Original token count: 73", "Output:", "hi"]);
+    assert_eq!(
+        lines[2..],
+        ["Process running with session ID 19523", "Original token count: 73", "Output:", "hi"]
+    );
     assert_eq!(result["isError"], false);
     assert_eq!(result["structuredContent"]["session_id"], 19523);
 
@@ -100,7 +114,10 @@ fn exec_command_asks_with_the_defaults_of_the_contract() {
             "policy": {"client": null, "max_terminals": 64}, "yield_ms": 10_000, "max_tokens": 10_000
         })
     );
-    session.call("exec_command", json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true}));
+    session.call(
+        "exec_command",
+        json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true}),
+    );
     let body = fake.seen()[1].body.clone();
     assert_eq!(body["policy"]["client"], client, "one client for the life of the process");
     assert_eq!([&body["cwd"], &body["shell"]], [&json!("/usr/local"), &json!("zsh")]);
@@ -116,9 +133,15 @@ fn write_stdin_types_polls_and_reports_the_end_again() {
         let (text, result) = session.call("write_stdin", arguments);
         assert!(text.contains("\nProcess exited with code 3\nOutput:\n"), "{text}");
         assert_eq!(result["isError"], false, "case O10: polling a finished session is no error");
-        assert_eq!(fake.seen().last().unwrap().body, json!({"input": "none", "yield_ms": 250, "max_tokens": 10_000}));
+        assert_eq!(
+            fake.seen().last().unwrap().body,
+            json!({"input": "none", "yield_ms": 250, "max_tokens": 10_000})
+        );
     }
-    session.call("write_stdin", json!({"session_id": 19523, "chars": "\u{3}", "yield_time_ms": 1000, "max_output_tokens": 5}));
+    session.call(
+        "write_stdin",
+        json!({"session_id": 19523, "chars": "\u{3}", "yield_time_ms": 1000, "max_output_tokens": 5}),
+    );
     assert_eq!(
         fake.seen().last().unwrap().body,
         json!({"input": {"chars": "\u{3}"}, "yield_ms": 1000, "max_tokens": 5})
@@ -135,17 +158,33 @@ fn refusals_are_tool_errors_and_name_no_exit_code() {
     });
     let mut session = Session::start(&fake);
     for (tool, arguments, expected) in [
-        ("exec_command", json!({"cmd": "pwd", "workdir": "/nope"}), "exec_command failed: working directory /nope does not exist\nHint: try this"),
+        (
+            "exec_command",
+            json!({"cmd": "pwd", "workdir": "/nope"}),
+            "exec_command failed: working directory /nope does not exist\nHint: try this",
+        ),
         (
             "write_stdin",
             json!({"session_id": 1000, "chars": "x"}),
             "stdin is not available for this process. Start the command with `tty=true` in `exec_command` before using `write_stdin`.",
         ),
         ("write_stdin", json!({"session_id": 1001}), "write_stdin failed: PTY session not found: 1001"),
-        ("write_stdin", json!({"session_id": 1002}), "write_stdin failed: session 1002 was removed\nHint: try this"),
+        (
+            "write_stdin",
+            json!({"session_id": 1002}),
+            "write_stdin failed: session 1002 was removed\nHint: try this",
+        ),
         ("exec_command", json!({}), "exec_command failed: `cmd` is required"),
-        ("write_stdin", json!({"session_id": "abc"}), "write_stdin failed: `session_id` must be an integer, it is \"abc\""),
-        ("exec_command", json!({"cmd": "ls", "max_output_tokens": 0}), "exec_command failed: `max_output_tokens` is 0, it must be at least 1"),
+        (
+            "write_stdin",
+            json!({"session_id": "abc"}),
+            "write_stdin failed: `session_id` must be an integer, it is \"abc\"",
+        ),
+        (
+            "exec_command",
+            json!({"cmd": "ls", "max_output_tokens": 0}),
+            "exec_command failed: `max_output_tokens` is 0, it must be at least 1",
+        ),
     ] {
         let (text, result) = session.call(tool, arguments);
         assert_eq!(text, expected);

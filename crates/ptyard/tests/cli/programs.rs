@@ -20,7 +20,8 @@ fn exec_prints_the_output_as_it_is_and_the_status_on_stderr() {
 
 #[test]
 fn exec_says_how_a_program_ended_and_does_not_take_its_code() {
-    let fake = Fake::answering(&with(window(), json!({"session_id": null, "exit": exited(3), "ended_by": "exit"})));
+    let fake =
+        Fake::answering(&with(window(), json!({"session_id": null, "exit": exited(3), "ended_by": "exit"})));
     let output = fake.run(&["exec", "-c", "exit 3"]);
     assert_eq!(err(&output), "ptyard: exited 3\n");
     assert_eq!(output.status.code(), Some(0));
@@ -44,8 +45,14 @@ fn case_v05_arguments_reach_the_server_one_by_one() {
 #[test]
 fn case_v02_the_callers_path_goes_along_and_its_secrets_do_not() {
     let fake = Fake::answering(&window());
-    let mut command = fake.command(&["exec", "--env", "GIVEN=1", "--env", "TAKEN", "--no-login", "-c", "mytool"]);
-    command.env("PATH", "/mybin:/bin").env("LC_TIME", "C").env("SECRET_KEY", "s").env("TAKEN", "t").current_dir("/usr");
+    let mut command =
+        fake.command(&["exec", "--env", "GIVEN=1", "--env", "TAKEN", "--no-login", "-c", "mytool"]);
+    command
+        .env("PATH", "/mybin:/bin")
+        .env("LC_TIME", "C")
+        .env("SECRET_KEY", "s")
+        .env("TAKEN", "t")
+        .current_dir("/usr");
     command.output().unwrap();
     let body = &fake.seen()[0].body;
     assert_eq!(body["caller_env"]["PATH"], "/mybin:/bin");
@@ -93,7 +100,8 @@ fn reading_at_most(room: u64) -> Fake {
     let taken = std::sync::Mutex::new(0);
     Fake::start(move |seen| {
         if seen.path.ends_with("/write") {
-            let offered = seen.body["input"]["base64"].as_str().map_or(0, |text| STANDARD.decode(text).unwrap().len());
+            let offered =
+                seen.body["input"]["base64"].as_str().map_or(0, |text| STANDARD.decode(text).unwrap().len());
             let mut taken = taken.lock().unwrap();
             let takes = (offered as u64).min(room - *taken).min(256 << 10);
             *taken += takes;
@@ -107,8 +115,12 @@ fn reading_at_most(room: u64) -> Fake {
 #[test]
 fn a_file_is_typed_in_parts_and_its_window_follows() {
     let fake = reading_at_most(u64::MAX);
-    let mut child =
-        fake.command(&["write", "19523", "--file", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = fake
+        .command(&["write", "19523", "--file", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let bytes: Vec<u8> = (0..(5 << 20) / 2).map(|n| (n % 251) as u8).collect();
     child.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -134,7 +146,11 @@ fn a_file_stops_with_what_was_taken_when_the_program_ends() {
     file.as_file().set_len(3 << 20).unwrap();
     let output = fake.run(&["write", "19523", "--file", file.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).starts_with("error: the program took 716800 bytes, then it ended"), "{}", err(&output));
+    assert!(
+        err(&output).starts_with("error: the program took 716800 bytes, then it ended"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]
@@ -145,7 +161,8 @@ fn read_follows_pages_to_the_end_and_prints_bytes_or_text() {
         if !seen.path.ends_with("/output") {
             return Reply::Json(info(end));
         }
-        let asked = |name: &str| seen.query.split('&').find_map(|p| p.strip_prefix(name)?.parse::<usize>().ok());
+        let asked =
+            |name: &str| seen.query.split('&').find_map(|p| p.strip_prefix(name)?.parse::<usize>().ok());
         let from = asked("since=").unwrap_or(0);
         // Pages of 4 bytes, so that a character is cut.
         let next = (from + asked("max_bytes=").unwrap().min(4)).min(log.len());
@@ -154,7 +171,10 @@ fn read_follows_pages_to_the_end_and_prints_bytes_or_text() {
     });
     assert_eq!(fake.run(&["read", "19523", "--raw"]).stdout, b"caf\xc3\xa9 \xff end");
     assert_eq!(out(&fake.run(&["read", "19523"])), "café \u{fffd} end");
-    assert_eq!(fake.run(&["read", "19523", "--raw", "--since", "3", "--max-bytes", "6"]).stdout, b"\xc3\xa9 \xff e");
+    assert_eq!(
+        fake.run(&["read", "19523", "--raw", "--since", "3", "--max-bytes", "6"]).stdout,
+        b"\xc3\xa9 \xff e"
+    );
     let json = fake.run(&["read", "19523", "--json", "--max-bytes", "2"]);
     assert_eq!(out(&json), "{\"from\":0,\"next\":2,\"evicted\":0,\"data_base64\":\"Y2E=\"}\n");
 }
@@ -172,7 +192,9 @@ fn screen_comes_as_text_ansi_or_json() {
     });
     assert_eq!(out(&fake.run(&["screen", "19523"])), "one\n\nthree\n");
     assert_eq!(out(&fake.run(&["screen", "19523", "--format", "ansi"])), "\x1b[1mone\r\n");
-    for args in [&["screen", "19523", "--format", "json"][..], &["screen", "19523", "--json", "--scrollback", "5"]] {
+    for args in
+        [&["screen", "19523", "--format", "json"][..], &["screen", "19523", "--json", "--scrollback", "5"]]
+    {
         assert_eq!(serde_json::from_slice::<Value>(&fake.run(args).stdout).unwrap(), screen);
     }
     assert!(fake.seen().last().unwrap().query.contains("scrollback=5"));
@@ -180,8 +202,10 @@ fn screen_comes_as_text_ansi_or_json() {
 
 #[test]
 fn wait_exits_0_when_a_condition_held_and_1_when_none_did() {
-    let reply = |by: &str| json!({"id": "t1", "ended_by": by, "matched": "a\u{1b}b", "offset": 7, "exit": null});
-    let output = Fake::answering(&reply("regex")).run(&["wait", "19523", "--until", "regex:a.b", "--timeout", "1.5"]);
+    let reply =
+        |by: &str| json!({"id": "t1", "ended_by": by, "matched": "a\u{1b}b", "offset": 7, "exit": null});
+    let output =
+        Fake::answering(&reply("regex")).run(&["wait", "19523", "--until", "regex:a.b", "--timeout", "1.5"]);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(0), "regex at offset 7: a\\u{1b}b\n"));
     let late = Fake::answering(&reply("deadline"));
     let output = late.run(&["wait", "19523", "--until", "exit", "--timeout", "1.5", "--json"]);
@@ -195,7 +219,11 @@ fn commands_that_do_one_thing_are_silent_when_it_is_done() {
     let fake = Fake::answering(&json!({"id": "t1", "ok": true}));
     for (args, call, body) in [
         (&["resize", "1000", "100x30"][..], "POST /v1/terminals/1000/resize", json!({"size": "100x30"})),
-        (&["signal", "1000", "INT", "--group"], "POST /v1/terminals/1000/signal", json!({"signal": "INT", "group": true})),
+        (
+            &["signal", "1000", "INT", "--group"],
+            "POST /v1/terminals/1000/signal",
+            json!({"signal": "INT", "group": true}),
+        ),
         (&["close-stdin", "1000"], "POST /v1/terminals/1000/close-stdin", json!({})),
         (&["rm", "1000"], "DELETE /v1/terminals/1000", Value::Null),
     ] {
@@ -211,14 +239,26 @@ fn commands_that_do_one_thing_are_silent_when_it_is_done() {
 fn kill_says_what_it_did_and_fails_when_something_survived() {
     let killed = json!({"id": "t1", "exit": exited(0), "found": 3, "last_signal": 15, "survivors": []});
     let output = Fake::answering(&killed).run(&["kill", "1000", "--grace", "50"]);
-    assert_eq!((out(&output).as_str(), output.status.code()), ("exited 0 (3 processes found, last signal 15)\n", Some(0)));
+    assert_eq!(
+        (out(&output).as_str(), output.status.code()),
+        ("exited 0 (3 processes found, last signal 15)\n", Some(0))
+    );
     let output = Fake::answering(&with(killed, json!({"survivors": [42]}))).run(&["kill", "1000"]);
-    assert_eq!((err(&output).as_str(), output.status.code()), ("ptyard: these processes survived: [42]\n", Some(1)));
+    assert_eq!(
+        (err(&output).as_str(), output.status.code()),
+        ("ptyard: these processes survived: [42]\n", Some(1))
+    );
 }
 
 #[test]
 fn list_and_info_for_people_and_for_programs() {
-    let all = json!([info(12), with(info(0), json!({"session_id": null, "name": "evil\u{1b}]0;x\u{7}", "exit": exited(1), "state": "exited"}))]);
+    let all = json!([
+        info(12),
+        with(
+            info(0),
+            json!({"session_id": null, "name": "evil\u{1b}]0;x\u{7}", "exit": exited(1), "state": "exited"})
+        )
+    ]);
     let fake = Fake::answering(&all);
     insta::assert_snapshot!("list", out(&fake.run(&["list"])));
     assert_eq!(serde_json::from_slice::<Value>(&fake.run(&["list", "--json"]).stdout).unwrap(), all);

@@ -23,7 +23,12 @@ impl Pty {
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let no_controlling_terminal = OFlags::NOCTTY.bits() as i32;
-        let slave = OpenOptions::new().read(true).write(true).custom_flags(no_controlling_terminal).open(name).unwrap();
+        let slave = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(no_controlling_terminal)
+            .open(name)
+            .unwrap();
         tcsetwinsize(&master, Winsize { ws_col: cols, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         Self { master: master.into(), slave, shown: Vec::new() }
     }

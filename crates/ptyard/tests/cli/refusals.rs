@@ -36,12 +36,21 @@ fn case_x04_a_program_that_cannot_start_is_a_refusal_and_not_an_exit_code() {
 #[test]
 fn wrong_usage_is_status_2_and_json_on_request() {
     let state = tempfile::tempdir().unwrap();
-    for args in [&["exec"][..], &["frob"], &["write"], &["exec", "ls"], &["write", "1", "--chars", "a", "--keys", "b"]] {
+    for args in [
+        &["exec"][..],
+        &["frob"],
+        &["write"],
+        &["exec", "ls"],
+        &["write", "1", "--chars", "a", "--keys", "b"],
+    ] {
         let output = ptyard(state.path(), args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         let told = err(&output);
         let lines: Vec<&str> = told.lines().collect();
-        assert!(lines.len() == 2 && lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{told}");
+        assert!(
+            lines.len() == 2 && lines[0].starts_with("error: ") && lines[1].starts_with("hint: "),
+            "{told}"
+        );
 
         let output = ptyard(state.path(), &[&["--json"], args].concat()).output().unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -81,8 +90,15 @@ fn another_protocol_is_refused_and_both_versions_named() {
     });
     let output = fake.run(&["list", "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).starts_with("error: the server is version 9.9.9 (protocol 99), this program is 0.1.0 (protocol 1)"));
-    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["error"]["code"], "incompatible_server");
+    assert!(
+        err(&output).starts_with(
+            "error: the server is version 9.9.9 (protocol 99), this program is 0.1.0 (protocol 1)"
+        )
+    );
+    assert_eq!(
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["error"]["code"],
+        "incompatible_server"
+    );
     assert!(fake.seen().is_empty(), "nothing is asked of it");
 }
 

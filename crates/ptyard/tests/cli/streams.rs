@@ -51,7 +51,9 @@ fn wait_exits_with_128_and_the_signal_and_never_0_for_an_unknown_end() {
 fn law_03_a_broken_stream_goes_on_where_it_broke() {
     let fake = Fake::start(|seen| match (seen.path.ends_with("/stream"), seen.query.as_str()) {
         (true, "since=0") => Reply::Stream(vec![hello(0), frame(0, b"abc")], Afterwards::Cut),
-        (true, "since=3") => Reply::Stream(vec![hello(3), frame(3, b"def"), exit(&exited(0), 6)], Afterwards::Close),
+        (true, "since=3") => {
+            Reply::Stream(vec![hello(3), frame(3, b"def"), exit(&exited(0), 6)], Afterwards::Close)
+        }
         (true, other) => panic!("{other}"),
         (false, _) => Reply::Json(window()),
     });
@@ -89,11 +91,14 @@ fn the_first_interrupt_goes_to_the_program_and_the_second_leaves_it_running() {
         Some("signal") => Reply::Json(json!({"id": ID, "ok": true})),
         _ => Reply::Json(window()),
     });
-    let child = fake.command(&["exec", "--wait", "--", "prog"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = fake
+        .command(&["exec", "--wait", "--", "prog"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    let is = |wanted: &'static str| move |happened: &Happened| {
-        matches!(happened, Happened::Request(seen) if seen.path.ends_with(wanted))
-    };
+    let is = |wanted: &'static str| move |happened: &Happened| matches!(happened, Happened::Request(seen) if seen.path.ends_with(wanted));
     fake.wait_for(is("/stream"));
     kill_process(pid, Signal::INT).unwrap();
     let Happened::Request(seen) = fake.wait_for(is("/signal")) else { unreachable!() };
@@ -106,8 +111,12 @@ fn the_first_interrupt_goes_to_the_program_and_the_second_leaves_it_running() {
 #[test]
 fn wait_with_json_prints_the_whole_output_as_one_window() {
     let fake = Fake::start(|seen| match seen.path.rsplit('/').next() {
-        Some("wait") => Reply::Json(json!({"id": ID, "ended_by": "exit", "matched": null, "offset": 9, "exit": exited(4)})),
-        Some("write") => Reply::Json(with(window(), json!({"output": "all of it", "exit": exited(4), "session_id": null}))),
+        Some("wait") => Reply::Json(
+            json!({"id": ID, "ended_by": "exit", "matched": null, "offset": 9, "exit": exited(4)}),
+        ),
+        Some("write") => {
+            Reply::Json(with(window(), json!({"output": "all of it", "exit": exited(4), "session_id": null})))
+        }
         _ => Reply::Json(window()),
     });
     let output = fake.run(&["exec", "--wait", "--json", "--max-tokens", "5", "--", "prog"]);
