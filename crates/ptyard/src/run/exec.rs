@@ -128,6 +128,7 @@ impl Interrupts {
 async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Option<ExitInfo>, Failure> {
     let mut interrupts = Interrupts::new()?;
     let (mut stream, mut _input) = client.stream(&started.id, Some(0), Typing::No).await?;
+    let mut broke_at = None;
     loop {
         let item = tokio::select! {
             item = stream.next() => item,
@@ -136,22 +137,28 @@ async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Opt
                 AfterInterrupt::Leave => return Ok(None),
             },
         };
-        match item {
-            Ok(Some(StreamItem::Output { bytes, .. })) => print::bytes(&bytes)?,
+        let why = match item {
+            Ok(Some(StreamItem::Output { bytes, .. })) => {
+                print::bytes(&bytes)?;
+                continue;
+            }
             Ok(Some(StreamItem::Gap { from, to })) => {
-                print::note(&format!(
-                    "{} bytes of output were evicted before they were read",
-                    to.saturating_sub(from)
-                ));
+                let missed = to.saturating_sub(from);
+                print::note(&format!("{missed} bytes of output were evicted before they were read"));
+                continue;
             }
             Ok(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(exit)),
-            Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => {}
-            Ok(None) => {
-                (stream, _input) = again(client, started, &stream, "the server ended the stream").await?
-            }
-            Err(ClientError::Broken(why)) => (stream, _input) = again(client, started, &stream, &why).await?,
+            Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => continue,
+            Ok(None) => "the server ended the stream".to_owned(),
+            Err(ClientError::Broken(why)) => why,
             Err(error) => return Err(error.into()),
+        };
+        // A stream that breaks twice at one place would go on breaking there.
+        let broken_before = broke_at.replace(stream.next_offset());
+        if broken_before == broke_at {
+            return Err(ClientError::Broken(why).into());
         }
+        (stream, _input) = again(client, started, &stream, &why).await?;
     }
 }
 

@@ -26,9 +26,9 @@ pub(super) async fn screen(place: &Place, args: &ScreenArgs) -> Result<u8, Failu
     } else {
         let screen = client.screen(&args.at.id, args.scrollback).await?;
         if format == ScreenFormat::Json {
-            print::json(&screen)?
+            print::json(&screen)?;
         } else {
-            print::bytes(text(&screen).as_bytes())?
+            print::bytes(text(&screen).as_bytes())?;
         }
     }
     Ok(status::DONE)

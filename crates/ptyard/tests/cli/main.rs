@@ -1,5 +1,7 @@
 //! The program as a user runs it: against a scripted server, and against its own.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
+
 mod attach;
 mod fake;
 mod live;

@@ -26,23 +26,23 @@ impl Session {
         let client = json!({"name": "test", "version": "1"});
         session.hello = session.request(
             "initialize",
-            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}),
+            &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}),
         );
-        session.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         session
     }
 
-    fn send(&mut self, message: Value) {
+    fn send(&mut self, message: &Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> u64 {
+    fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
-        self.send(json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
         self.last_id
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         loop {
             let mut line = String::new();
@@ -54,8 +54,8 @@ impl Session {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, Value) {
-        let result = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+    fn call(&mut self, tool: &str, arguments: &Value) -> (String, Value) {
+        let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         (result["content"][0]["text"].as_str().unwrap().to_owned(), result)
     }
 }
@@ -66,7 +66,7 @@ fn a_client_is_told_the_tools_and_how_to_use_them() {
     let mut session = Session::start(&fake);
     assert_eq!(session.hello["serverInfo"]["name"], "ptyard");
     assert!(session.hello["instructions"].as_str().unwrap().starts_with("When using the shell:"));
-    let tools = session.request("tools/list", json!({}));
+    let tools = session.request("tools/list", &json!({}));
     let names: Vec<&str> =
         tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_client_is_told_the_tools_and_how_to_use_them() {
 fn exec_command_asks_with_the_defaults_of_the_contract() {
     let fake = Fake::answering(&with(window(), json!({"original_token_count": 73})));
     let mut session = Session::start(&fake);
-    let (text, result) = session.call("exec_command", json!({"cmd": "seq 1 100", "workdir": null}));
+    let (text, result) = session.call("exec_command", &json!({"cmd": "seq 1 100", "workdir": null}));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "Chunk ID: 577be0");
     let wall = lines[1].strip_prefix("Wall time: ").unwrap().strip_suffix(" seconds").unwrap();
@@ -116,7 +116,7 @@ fn exec_command_asks_with_the_defaults_of_the_contract() {
     );
     session.call(
         "exec_command",
-        json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true}),
+        &json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true}),
     );
     let body = fake.seen()[1].body.clone();
     assert_eq!(body["policy"]["client"], client, "one client for the life of the process");
@@ -130,7 +130,7 @@ fn write_stdin_types_polls_and_reports_the_end_again() {
     let fake = Fake::answering(&ended);
     let mut session = Session::start(&fake);
     for arguments in [json!({"session_id": 19523}), json!({"session_id": "19523", "chars": ""})] {
-        let (text, result) = session.call("write_stdin", arguments);
+        let (text, result) = session.call("write_stdin", &arguments);
         assert!(text.contains("\nProcess exited with code 3\nOutput:\n"), "{text}");
         assert_eq!(result["isError"], false, "case O10: polling a finished session is no error");
         assert_eq!(
@@ -140,7 +140,7 @@ fn write_stdin_types_polls_and_reports_the_end_again() {
     }
     session.call(
         "write_stdin",
-        json!({"session_id": 19523, "chars": "\u{3}", "yield_time_ms": 1000, "max_output_tokens": 5}),
+        &json!({"session_id": 19523, "chars": "\u{3}", "yield_time_ms": 1000, "max_output_tokens": 5}),
     );
     assert_eq!(
         fake.seen().last().unwrap().body,
@@ -186,7 +186,7 @@ fn refusals_are_tool_errors_and_name_no_exit_code() {
             "exec_command failed: `max_output_tokens` is 0, it must be at least 1",
         ),
     ] {
-        let (text, result) = session.call(tool, arguments);
+        let (text, result) = session.call(tool, &arguments);
         assert_eq!(text, expected);
         assert_eq!(result["isError"], true);
         assert!(result["structuredContent"]["error"]["code"].is_string());
@@ -197,9 +197,10 @@ fn refusals_are_tool_errors_and_name_no_exit_code() {
 fn law_03_a_cancelled_call_drops_its_request() {
     let fake = Fake::start(|_| Reply::Never);
     let mut session = Session::start(&fake);
-    let id = session.ask("tools/call", json!({"name": "write_stdin", "arguments": {"session_id": 19523}}));
+    let id = session.ask("tools/call", &json!({"name": "write_stdin", "arguments": {"session_id": 19523}}));
     fake.wait_for(|happened| matches!(happened, Happened::Request(_)));
-    session.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    session
+        .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     let abandoned = fake.wait_for(|happened| matches!(happened, Happened::Abandoned(_)));
     assert_eq!(abandoned, Happened::Abandoned("POST /v1/terminals/19523/write".to_owned()));
 }
@@ -208,7 +209,7 @@ fn law_03_a_cancelled_call_drops_its_request() {
 fn law_03_a_client_that_leaves_drops_its_requests() {
     let fake = Fake::start(|_| Reply::Never);
     let mut session = Session::start(&fake);
-    session.ask("tools/call", json!({"name": "write_stdin", "arguments": {"session_id": 19523}}));
+    session.ask("tools/call", &json!({"name": "write_stdin", "arguments": {"session_id": 19523}}));
     fake.wait_for(|happened| matches!(happened, Happened::Request(_)));
     drop(session.stdin.take());
     fake.wait_for(|happened| matches!(happened, Happened::Abandoned(_)));
@@ -219,7 +220,7 @@ fn law_03_a_client_that_leaves_drops_its_requests() {
 fn wait_for_takes_the_output_and_says_what_ended_the_wait() {
     let fake = Fake::answering(&with(window(), json!({"ended_by": "regex"})));
     let mut session = Session::start(&fake);
-    let (text, _) = session.call("wait_for", json!({"session_id": 19523, "until": ["regex:hi", "exit"]}));
+    let (text, _) = session.call("wait_for", &json!({"session_id": 19523, "until": ["regex:hi", "exit"]}));
     assert!(text.contains("\nWait ended by: regex\nOutput:\nhi\n"), "{text}");
     assert_eq!(
         fake.seen()[0].body,

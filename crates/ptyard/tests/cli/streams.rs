@@ -62,6 +62,17 @@ fn law_03_a_broken_stream_goes_on_where_it_broke() {
 }
 
 #[test]
+fn a_stream_that_breaks_twice_at_one_place_is_a_failure() {
+    let fake = Fake::start(|seen| match seen.path.ends_with("/stream") {
+        true => Reply::Stream(vec![hello(0)], Afterwards::Cut),
+        false => Reply::Json(window()),
+    });
+    let output = fake.run(&["exec", "--wait", "--", "prog"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).starts_with("error: the connection to the server broke"), "{}", err(&output));
+}
+
+#[test]
 fn law_01_evicted_output_is_told() {
     let fake = Fake::start(|seen| match seen.path.ends_with("/stream") {
         true => Reply::Stream(
