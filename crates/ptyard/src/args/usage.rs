@@ -20,8 +20,9 @@ pub(crate) fn explain(error: &clap::Error) -> Failure {
             message = line.trim_start_matches("error: ").to_owned();
         } else if let Some(tip) = line.strip_prefix("tip: ") {
             hints.push(tip.replace(" tip: ", "; "));
-        } else if let Some(usage) = line.strip_prefix("Usage: ") {
-            hints.push(format!("usage: {usage}"));
+        } else if let Some(usage) = paragraph.trim().strip_prefix("Usage: ") {
+            let forms: Vec<&str> = usage.lines().map(str::trim).collect();
+            hints.push(format!("usage: {}", forms.join(" or ")));
         } else if line.starts_with('[') {
             message = format!("{message} {line}");
         }
