@@ -15,6 +15,8 @@ pub mod status {
     pub const USAGE: u8 = 2;
     /// No server runs, and none was to be started.
     pub const NO_SERVER: u8 = 3;
+    /// Whoever read stdout has left: what a shell shows for a program that SIGPIPE ended.
+    pub const CLOSED_STDOUT: u8 = 141;
 }
 
 /// Why a command failed.
@@ -40,6 +42,11 @@ impl Failure {
     /// A command line that cannot be followed.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArgument, message).with_hint(hint)
+    }
+
+    /// Nobody reads stdout any more. That is how `| head` ends, and nothing to report.
+    pub(crate) fn closed_stdout() -> Self {
+        Self { status: status::CLOSED_STDOUT, ..Self::new(ErrorCode::Internal, "stdout is closed") }
     }
 
     /// The same failure with another next step.
@@ -101,7 +108,9 @@ pub fn exit_status(code: ErrorCode) -> u8 {
     use ErrorCode as C;
     match code {
         C::NoServer => status::NO_SERVER,
-        C::InvalidArgument | C::InvalidSize | C::InvalidRegex | C::UnknownSignal | C::UnknownKey => status::USAGE,
+        C::InvalidArgument | C::InvalidSize | C::InvalidRegex | C::UnknownSignal | C::UnknownKey => {
+            status::USAGE
+        }
         C::UnknownTerminal
         | C::TerminalRemoved
         | C::TerminalExited
@@ -156,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_code_this_version_does_not_know_still_fails() {
-        let body = ErrorBody { code: "of_tomorrow".into(), message: "m".into(), hint: "h".into(), retryable: true };
+        let body =
+            ErrorBody { code: "of_tomorrow".into(), message: "m".into(), hint: "h".into(), retryable: true };
         let failure = Failure::from(body.clone());
         assert_eq!((failure.status(), failure.code()), (status::FAILED, None));
         assert_eq!(failure.reply().error, body);

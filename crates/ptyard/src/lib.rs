@@ -1,9 +1,9 @@
 //! The `ptyard` program: command line, client, attach, and MCP on stdio.
 //!
-//! The way a command goes: [`args`] parses it, [`run`] turns it into calls of the [`client`], which speaks the wire
-//! types of `ptyard_server::api` over the socket in the [`state`] directory; [`start`] starts a server there when none
-//! answers. What is printed passes [`print`]; every refusal is a [`failure::Failure`], whose exit status is decided
-//! in one place. [`mcp`] is another face over the same client; [`attach`] lends the user's terminal to a program.
+//! The way a command goes: `args` parses it, `run` turns it into calls of the [`client`], which speaks the wire
+//! types of `ptyard_server::api` over the socket in the `state` directory; `start` starts a server there when none
+//! answers. What is printed passes `print`; every refusal is a [`failure::Failure`], whose exit status is decided
+//! in one place. `mcp` is another face over the same client; `attach` lends the user's terminal to a program.
 //!
 //! # Invariants
 //! 1. With `--json`, stdout holds JSON and nothing else.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ptyard_core::ErrorCode;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, status};
 
 /// Whether people or programs read stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +20,6 @@ pub(crate) enum Format {
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| stdout_failed(&error))
-}
-
-/// Writes a line of text to stdout.
-pub(crate) fn line(text: &str) -> Result<(), Failure> {
-    bytes(format!("{text}\n").as_bytes())
 }
 
 /// Writes one JSON document, on one line.
@@ -42,6 +37,9 @@ pub(crate) fn note(text: &str) {
 
 /// Reports a failure where it belongs.
 pub(crate) fn failure(failure: &Failure, format: Format) {
+    if failure.status() == status::CLOSED_STDOUT {
+        return;
+    }
     let body = failure.body();
     let mut text = format!("error: {}\n", one_line(&body.message));
     if !body.hint.is_empty() {
@@ -68,6 +66,7 @@ fn one_line(text: &str) -> String {
 
 fn stdout_failed(error: &io::Error) -> Failure {
     let code = match error.kind() {
+        io::ErrorKind::BrokenPipe => return Failure::closed_stdout(),
         io::ErrorKind::StorageFull => ErrorCode::DiskFull,
         _ => ErrorCode::Internal,
     };

@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 
 use ptyard_core::ErrorCode;
+use ptyard_server::{Server, ServerConfig};
+use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
-use crate::print;
 use crate::start::{self, Readiness};
 use crate::state::State;
 
@@ -45,6 +47,7 @@ impl Watcher {
 
 /// Serves until a signal or `ptyard stop` ends it.
 pub(crate) fn serve(state: &State, ground: Ground) -> Result<(), Failure> {
+    log_to_stderr();
     state.prepare()?;
     let mut watcher = match ground {
         Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
@@ -59,7 +62,9 @@ fn detach(ground: Ground) -> Result<(), Failure> {
     if ground == Ground::Foreground {
         return Ok(());
     }
-    let failed = |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("cannot go into the background: {error}"));
+    let failed = |error: io::Error| {
+        Failure::new(ErrorCode::SpawnFailed, format!("cannot go into the background: {error}"))
+    };
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     std::env::set_current_dir("/").map_err(failed)
 }
@@ -89,8 +94,20 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
 async fn host(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    drop(stop);
-    let _ = (state, watcher.ready());
-    print::note("ready");
-    Err(Failure::new(ErrorCode::Unsupported, "this build has no server"))
+    let yard = Yard::open(YardConfig { state: state.dir().to_owned() })
+        .map_err(|error| Failure::new(error.code, error.message))?;
+    let config = ServerConfig { socket: state.socket(), ..ServerConfig::in_state(state.dir().to_owned()) };
+    let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    watcher.ready();
+    server.serve(stop).await;
+    Ok(())
+}
+
+/// What the server has to say goes to stderr: its own terminal, or the log. `PTYARD_LOG` says how much, for example
+/// `ptyard=debug`.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("PTYARD_LOG").unwrap_or_else(|_| EnvFilter::new("warn,ptyard=info"));
+    // It fails only when it was set already.
+    let _ =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
 }

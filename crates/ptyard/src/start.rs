@@ -42,11 +42,16 @@ pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Fai
         other => return Ok(other?),
     }
     if policy == Policy::Never {
-        return Err(Failure::new(ErrorCode::NoServer, format!("no server runs in {}", state.dir().display())));
+        return Err(Failure::new(
+            ErrorCode::NoServer,
+            format!("no server runs in {}", state.dir().display()),
+        ));
     }
     let place = state.clone();
     let started = tokio::task::spawn_blocking(move || start(&place)).await;
-    started.map_err(|error| Failure::new(ErrorCode::Internal, format!("starting the server failed: {error}")))??;
+    started.map_err(|error| {
+        Failure::new(ErrorCode::Internal, format!("starting the server failed: {error}"))
+    })??;
     Ok(Client::connect(&state.socket()).await?)
 }
 
@@ -57,7 +62,8 @@ fn start(state: &State) -> Result<(), Failure> {
     if UnixStream::connect(state.socket()).is_ok() {
         return Ok(());
     }
-    let broken = |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("server cannot be started: {error}"));
+    let broken =
+        |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("server cannot be started: {error}"));
     let log = open_log(state)?;
     let (reader, writer) = io::pipe().map_err(broken)?;
     let child = spawn(state, writer, log).map_err(broken)?;
@@ -70,8 +76,9 @@ fn start(state: &State) -> Result<(), Failure> {
 /// Takes the lock under which servers are started. It is released with the file, also when its holder dies.
 pub(crate) fn lock(state: &State) -> Result<File, Failure> {
     let file = state.open_private(&state.start_lock())?;
-    flock(&file, FlockOperation::LockExclusive)
-        .map_err(|error| Failure::new(ErrorCode::StateUnwritable, format!("start.lock cannot be locked: {error}")))?;
+    flock(&file, FlockOperation::LockExclusive).map_err(|error| {
+        Failure::new(ErrorCode::StateUnwritable, format!("start.lock cannot be locked: {error}"))
+    })?;
     Ok(file)
 }
 
@@ -98,7 +105,8 @@ fn open_log(state: &State) -> Result<File, Failure> {
 fn await_ready(state: &State, pipe: PipeReader) -> Result<(), Failure> {
     let died = |why: &str| {
         let message = format!("the server {why} before it was ready");
-        Failure::new(ErrorCode::SpawnFailed, message).with_hint(format!("see {}", state.server_log().display()))
+        Failure::new(ErrorCode::SpawnFailed, message)
+            .with_hint(format!("see {}", state.server_log().display()))
     };
     let timeout = Timespec::try_from(START_TIMEOUT).unwrap_or_default();
     let readable = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&timeout));
@@ -110,7 +118,10 @@ fn await_ready(state: &State, pipe: PipeReader) -> Result<(), Failure> {
     match line.trim_end() {
         READY => Ok(()),
         "" => Err(died("ended")),
-        told => Err(serde_json::from_str::<ErrorReply>(told).map_or_else(|_| died(told), |reply| reply.error.into())),
+        told => {
+            Err(serde_json::from_str::<ErrorReply>(told)
+                .map_or_else(|_| died(told), |reply| reply.error.into()))
+        }
     }
 }
 

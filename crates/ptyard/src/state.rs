@@ -19,7 +19,10 @@ impl State {
     /// `~/.local/state/ptyard`. Nothing is created yet.
     pub(crate) fn locate(given: Option<&Path>) -> Result<Self, Failure> {
         let chosen = choose(given, |name| env::var_os(name)).ok_or_else(|| {
-            Failure::usage("no state directory: HOME is not set", "give one with `--state DIR` or `PTYARD_STATE`")
+            Failure::usage(
+                "no state directory: HOME is not set",
+                "give one with `--state DIR` or `PTYARD_STATE`",
+            )
         })?;
         std::path::absolute(&chosen).map(Self).map_err(|error| {
             Failure::new(ErrorCode::StateUnwritable, format!("{} cannot be used: {error}", chosen.display()))
@@ -62,7 +65,8 @@ impl State {
     /// Opens a file of the directory for appending, 0600.
     pub(crate) fn open_private(&self, path: &Path) -> Result<File, Failure> {
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-        opened.map_err(|error| Failure::new(ErrorCode::StateUnwritable, format!("{}: {error}", path.display())))
+        opened
+            .map_err(|error| Failure::new(ErrorCode::StateUnwritable, format!("{}: {error}", path.display())))
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use program::{
-    AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs, WaitArgs,
-    WindowArgs, WriteArgs,
+    AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
+    WaitArgs, WindowArgs, WriteArgs,
 };
 pub(crate) use usage::{explain, wants_json};
 
@@ -20,7 +20,13 @@ pub(crate) use usage::{explain, wants_json};
 ///
 /// Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no server runs and --no-start was given.
 #[derive(Debug, Parser)]
-#[command(name = "ptyard", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "ptyard",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -141,7 +147,11 @@ mod tests {
     fn collect(command: &mut clap::Command, into: &mut String) {
         let help = command.render_long_help().to_string();
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-        into.push_str(&format!("===== {}\n{}\n", command.get_bin_name().unwrap_or("ptyard"), help.join("\n")));
+        into.push_str(&format!(
+            "===== {}\n{}\n",
+            command.get_bin_name().unwrap_or("ptyard"),
+            help.join("\n")
+        ));
         for child in command.get_subcommands_mut() {
             collect(child, into);
         }
@@ -153,7 +163,8 @@ mod tests {
 
     #[test]
     fn case_v05_arguments_after_the_dashes_are_taken_as_they_are() {
-        let cli = parse(&["exec", "--tty", "--", "printf", "[%s]", "a 'b;c $HOME", "", "*", "--json", "--"]).unwrap();
+        let cli = parse(&["exec", "--tty", "--", "printf", "[%s]", "a 'b;c $HOME", "", "*", "--json", "--"])
+            .unwrap();
         let Command::Exec(exec) = cli.command else { panic!("not exec") };
         assert_eq!(exec.argv, ["printf", "[%s]", "a 'b;c $HOME", "", "*", "--json", "--"]);
         assert!(!cli.global.json);
@@ -162,7 +173,12 @@ mod tests {
     #[test]
     fn exec_takes_shell_text_or_an_argument_list_and_never_both_or_neither() {
         assert!(parse(&["exec", "-c", "ls"]).is_ok());
-        for wrong in [&["exec"][..], &["exec", "-c", "ls", "--", "ls"], &["exec", "ls"], &["exec", "--shell", "sh", "--", "ls"]] {
+        for wrong in [
+            &["exec"][..],
+            &["exec", "-c", "ls", "--", "ls"],
+            &["exec", "ls"],
+            &["exec", "--shell", "sh", "--", "ls"],
+        ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
         }
     }

@@ -28,6 +28,7 @@ pub(crate) struct WindowArgs {
 /// The output goes to stdout as it is, then one line about the program to stderr. A program that still runs when the
 /// window closes goes on in the background: `ptyard write ID` gives the next window.
 #[derive(Debug, Args)]
+#[command(override_usage = "ptyard exec [OPTIONS] -c 'SHELL TEXT'\n       ptyard exec [OPTIONS] -- ARGV...")]
 #[command(group(ArgGroup::new("program").required(true).args(["command", "argv"])))]
 pub(crate) struct ExecArgs {
     /// Where it runs [default: local]

@@ -19,9 +19,10 @@ pub(crate) fn explain(error: &clap::Error) -> Failure {
         if nth == 0 {
             message = line.trim_start_matches("error: ").to_owned();
         } else if let Some(tip) = line.strip_prefix("tip: ") {
-            hints.push(tip.to_owned());
-        } else if let Some(usage) = line.strip_prefix("Usage: ") {
-            hints.push(format!("usage: {usage}"));
+            hints.push(tip.replace(" tip: ", "; "));
+        } else if let Some(usage) = paragraph.trim().strip_prefix("Usage: ") {
+            let forms: Vec<&str> = usage.lines().map(str::trim).collect();
+            hints.push(format!("usage: {}", forms.join(" or ")));
         } else if line.starts_with('[') {
             message = format!("{message} {line}");
         }

@@ -74,7 +74,8 @@ fn read_report(report: &[u8]) -> Option<(Option<Key>, usize)> {
         return None;
     }
     let fields: Vec<&str> = std::str::from_utf8(&report[..end]).ok()?.split(';').collect();
-    let sub = |field: usize, nth: usize| fields.get(field).and_then(|f| f.split(':').nth(nth)?.parse::<u32>().ok());
+    let sub =
+        |field: usize, nth: usize| fields.get(field).and_then(|f| f.split(':').nth(nth)?.parse::<u32>().ok());
     let code = sub(0, 0)?;
     // Bits: shift 1, alt 2, ctrl 4; caps lock and num lock (64, 128) do not matter.
     let modifiers = (sub(1, 0).unwrap_or(1).saturating_sub(1)) & 0x3f;
@@ -106,14 +107,28 @@ mod tests {
 
     #[test]
     fn the_prefix_and_d_leave_in_every_form() {
-        for keys in [&["ls\x1cd"][..], &["ls\x1c", "\x04"], &["ls\x1b[92;5u\x1b[100u"], &["ls\x1b[92;5:1u\x1b[92;5:3u", "\x1b[100;5u"]] {
+        for keys in [
+            &["ls\x1cd"][..],
+            &["ls\x1c", "\x04"],
+            &["ls\x1b[92;5u\x1b[100u"],
+            &["ls\x1b[92;5:1u\x1b[92;5:3u", "\x1b[100;5u"],
+        ] {
             assert_eq!(feed(keys), ("ls".to_owned(), true), "{keys:?}");
         }
     }
 
     #[test]
     fn anything_else_reaches_the_program_unchanged() {
-        for same in ["add\x04", "\x1cx", "\x1b[A\x1b[97u", "\x1b[92;5uq", "\x1b", "\x1b[", "é\x1b[<0;1;1M", "\x1b[100;5u"] {
+        for same in [
+            "add\x04",
+            "\x1cx",
+            "\x1b[A\x1b[97u",
+            "\x1b[92;5uq",
+            "\x1b",
+            "\x1b[",
+            "é\x1b[<0;1;1M",
+            "\x1b[100;5u",
+        ] {
             assert_eq!(feed(&[same]), (same.to_owned(), false), "{same:?}");
         }
         assert_eq!(feed(&["\x1c\x1c"]), ("\x1c".to_owned(), false), "twice is once");

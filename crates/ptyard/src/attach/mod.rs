@@ -10,6 +10,7 @@ mod outer;
 mod passthrough;
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ptyard_core::ErrorCode;
@@ -17,6 +18,7 @@ use ptyard_server::api::{ExitInfo, ScreenReply};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::args::AttachArgs;
 use crate::client::{Client, ClientError, InputSink, OutputStream, StreamItem, Typing};
@@ -33,6 +35,9 @@ const PENDING_READS: usize = 16;
 /// with a bell, as a tty does, so that the detach key is heard also when the program hangs.
 const PENDING_ACTS: usize = 256;
 
+/// How long keys that were typed before the detach key may take to reach the program.
+const FINISH_WITHIN: Duration = Duration::from_secs(2);
+
 /// Why the viewer left.
 #[derive(Debug)]
 enum Left {
@@ -48,13 +53,19 @@ enum Left {
 
 pub(crate) async fn attach(place: &Place, args: &AttachArgs) -> Result<u8, Failure> {
     if place.format == Format::Json {
-        return Err(Failure::usage("attach has no JSON form", "`ptyard screen --json` shows what there is to see"));
+        return Err(Failure::usage(
+            "attach has no JSON form",
+            "`ptyard screen --json` shows what there is to see",
+        ));
     }
     let mut client = place.client().await?;
     let info = client.info(&args.at.id).await?;
     let mut signals = Signals::new().map_err(|error| internal(&error))?;
     let mut outer = Outer::take()?;
     let left = view(&mut client, &info.id, args, &mut outer, &mut signals).await;
+    if matches!(left, Ok(Left::Signaled(_))) {
+        outer.abandon_output();
+    }
     drop(outer);
     Ok(match left? {
         Left::Detached => {
@@ -95,7 +106,11 @@ async fn view(
         if args.resize {
             sender.resize(outer.size());
         }
-        if let Some(left) = follow(&mut stream, &sender, &mut typed, args, outer, signals).await? {
+        let left = follow(&mut stream, &sender, &mut typed, args, outer, signals).await?;
+        if matches!(left, None | Some(Left::Detached)) {
+            sender.finish().await;
+        }
+        if let Some(left) = left {
             return Ok(left);
         }
     }
@@ -173,7 +188,8 @@ async fn follow(
             Event::Keys(None) => return Ok(Some(Left::Detached)),
             Event::Keys(Some(read)) => {
                 let keys = detach.feed(&read);
-                let is_taken = args.read_only || keys.forward.is_empty() || sender.offer(Act::Type(keys.forward));
+                let is_taken =
+                    args.read_only || keys.forward.is_empty() || sender.offer(Act::Type(keys.forward));
                 if !is_taken {
                     outer.show(b"\x07").await.map_err(|error| internal(&error))?;
                 }
@@ -210,7 +226,10 @@ fn read_keys() -> mpsc::Receiver<Vec<u8>> {
 
 /// What is on its way to the program. It has a task of its own, because server and viewer would wait for each other
 /// if both only sent.
-struct Sender(mpsc::Sender<Act>);
+struct Sender {
+    acts: mpsc::Sender<Act>,
+    sending: JoinHandle<()>,
+}
 
 enum Act {
     Type(Vec<u8>),
@@ -220,7 +239,7 @@ enum Act {
 impl Sender {
     fn start(mut input: InputSink) -> Self {
         let (acts, mut pending) = mpsc::channel(PENDING_ACTS);
-        tokio::spawn(async move {
+        let sending = tokio::spawn(async move {
             while let Some(act) = pending.recv().await {
                 let sent = match act {
                     Act::Type(bytes) => input.type_bytes(Bytes::from(bytes)).await,
@@ -233,13 +252,20 @@ impl Sender {
             }
             let _: Result<(), ClientError> = input.close().await;
         });
-        Self(acts)
+        Self { acts, sending }
+    }
+
+    /// Sends what is still on its way, if the program takes it in time, and ends the stream.
+    async fn finish(self) {
+        drop(self.acts);
+        // A program that hangs does not keep the user here.
+        let _ = tokio::time::timeout(FINISH_WITHIN, self.sending).await;
     }
 
     /// Hands over what was typed, or says that there is no room.
     fn offer(&self, act: Act) -> bool {
         // A closed channel is a broken stream, which says so itself.
-        !matches!(self.0.try_send(act), Err(mpsc::error::TrySendError::Full(_)))
+        !matches!(self.acts.try_send(act), Err(mpsc::error::TrySendError::Full(_)))
     }
 
     fn resize(&self, size: Option<(u32, u32)>) {

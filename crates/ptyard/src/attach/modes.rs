@@ -70,7 +70,8 @@ pub(super) struct OuterModes {
     keypad: bool,
     margins: bool,
     cursor_style: bool,
-    charset: bool,
+    /// Character sets G0 to G3.
+    charsets: [bool; 4],
     shifted_out: bool,
     link: bool,
     progress: bool,
@@ -94,7 +95,7 @@ impl OuterModes {
             b"=" => self.keypad = true,
             b">" => self.keypad = false,
             b"c" => *self = Self::default(),
-            [b'(' | b')' | b'*' | b'+', set] => self.charset = *set != b'B',
+            [slot @ b'('..=b'+', set] => self.charsets[usize::from(slot - b'(')] = *set != b'B',
             _ => {}
         }
     }
@@ -122,8 +123,16 @@ impl OuterModes {
                 keys.pushed = keys.pushed.saturating_sub(count);
             }
             (b'=', 0, b'u') => {
+                let (is_any, how) = (csi.number(0) != 0, csi.number(1));
                 let keys = self.kitty();
-                keys.is_changed |= keys.pushed == 0;
+                // An entry of the program's own goes with its pop.
+                if keys.pushed == 0 {
+                    keys.is_changed = match how {
+                        2 => keys.is_changed || is_any,
+                        3 => keys.is_changed,
+                        _ => is_any,
+                    };
+                }
             }
             (b'>', 0, b'm') if csi.number(0) == 4 => self.other_keys = csi.number(1) != 0,
             (b'>', 0, b'm') if csi.given(0).is_none() => self.other_keys = false,
@@ -195,7 +204,10 @@ impl OuterModes {
             (self.other_keys, "\x1b[>4m"),
             (self.keypad, "\x1b>"),
             (self.cursor_style, "\x1b[0 q"),
-            (self.charset, "\x1b(B\x1b)B"),
+            (self.charsets[0], "\x1b(B"),
+            (self.charsets[1], "\x1b)B"),
+            (self.charsets[2], "\x1b*B"),
+            (self.charsets[3], "\x1b+B"),
             (self.shifted_out, "\x0f"),
             (self.progress, "\x1b]9;4;0\x1b\\"),
             (self.palette, "\x1b]104\x1b\\"),
@@ -233,6 +245,8 @@ fn note(modes: &mut BTreeMap<u16, bool>, mode: u16, is_set: bool, is_default: bo
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::passthrough::Passthrough;
 
     fn resets_after(output: &str) -> String {
@@ -273,7 +287,7 @@ mod tests {
             "\x1b[?7l\x1b[?1h\x1b=\x1b[4h\x1b[3;9r\x1b[5 q\x1b[>4;1m\x1b[=5u\x1b(0\x0e\x1b]8;;http://x\x07\x1b]11;#fff\x07\x1b[?2026h",
         );
         let expected = "\x1b\\\x1b[?2026l\x1b]8;;\x1b\\\x1b7\x1b[r\x1b8\x1b[?1l\x1b[?7h\x1b[4l\x1b[=0u\x1b[>4m\x1b>\x1b[0 q\
-            \x1b(B\x1b)B\x0f\x1b]111\x1b\\\x1b[0m\x1b[?25h";
+            \x1b(B\x0f\x1b]111\x1b\\\x1b[0m\x1b[?25h";
         assert_eq!(resets, expected);
     }
 
@@ -285,5 +299,60 @@ mod tests {
         let resets = filter.resets();
         filter.feed(&resets);
         assert_eq!(String::from_utf8(filter.resets()).unwrap(), "\x1b\\\x1b[0m\x1b[?25h");
+    }
+
+    /// Output of programs: the sequences that matter here, whole and cut, and anything else.
+    fn output() -> impl Strategy<Value = Vec<u8>> {
+        let modes = prop_oneof![
+            Just(1u16),
+            Just(7),
+            Just(25),
+            Just(47),
+            Just(1003),
+            Just(1049),
+            Just(2026),
+            0..3000u16
+        ];
+        let piece = prop_oneof![
+            (modes, any::<bool>())
+                .prop_map(|(m, on)| format!("\x1b[?{m}{}", if on { 'h' } else { 'l' }).into_bytes()),
+            (0..5u8, "[<>=]").prop_map(|(n, prefix)| format!("\x1b[{prefix}{n}u").into_bytes()),
+            "\x1b\\[[0-9;:?>$ ]{0,4}[a-zA-Z]".prop_map(String::into_bytes),
+            "\x1b\\](4|8|9|10|11|52|104|111);[;?4a]{0,4}(\x07|\x1b\\\\)".prop_map(String::into_bytes),
+            "\x1b[()*+=>c78\\[\\]PZ][0B]?".prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..4),
+        ];
+        prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(output in output(), cuts in prop::collection::vec(1..9usize, 1..64)) {
+            let mut whole = Passthrough::new();
+            let passed = whole.feed(&output);
+            let mut pieces = Passthrough::new();
+            let (mut rest, mut passed_in_pieces) = (&output[..], Vec::new());
+            for cut in cuts.into_iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                passed_in_pieces.extend(pieces.feed(piece));
+                rest = after;
+            }
+            prop_assert_eq!(passed_in_pieces, passed);
+            prop_assert_eq!(pieces.resets(), whole.resets());
+        }
+
+        #[test]
+        fn case_a13_whatever_was_printed_the_resets_leave_nothing_on(output in output()) {
+            let mut filter = Passthrough::new();
+            let passed = filter.feed(&output);
+            // The terminal saw only what passed.
+            let mut terminal = Passthrough::new();
+            terminal.feed(&passed);
+            terminal.feed(&filter.resets());
+            prop_assert_eq!(terminal.resets(), Passthrough::new().resets());
+        }
     }
 }

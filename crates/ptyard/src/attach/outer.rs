@@ -42,6 +42,12 @@ impl Outer {
         (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
     }
 
+    /// Gives up output that the terminal did not take yet: one that was stopped would hold up the resets.
+    pub(super) fn abandon_output(&self) {
+        // Then the resets wait until the terminal goes on.
+        let _ = tcflush(&self.terminal, QueueSelector::OFlush);
+    }
+
     /// Shows output of the program.
     pub(super) async fn show(&mut self, output: &[u8]) -> io::Result<()> {
         let passed = self.passthrough.feed(output);
@@ -52,8 +58,6 @@ impl Outer {
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        // Output that a stopped terminal did not take yet would hold up the resets.
-        let _ = tcflush(&self.terminal, QueueSelector::OFlush);
         let mut resets = self.passthrough.resets();
         resets.extend_from_slice(b"\r\n");
         let mut out = io::stdout().lock();

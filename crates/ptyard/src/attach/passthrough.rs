@@ -202,7 +202,11 @@ fn is_question(csi: &Csi) -> bool {
     let first = csi.number(0);
     match (csi.prefix, csi.intermediate, csi.last) {
         // Attributes, status, mode, version, keyboard flags, settings, checksum.
-        (_, 0, b'c') | (0 | b'?', 0, b'n') | (_, b'$', b'p' | b'w') | (b'>', 0, b'q') | (b'?', 0, b'u' | b'm') => true,
+        (_, 0, b'c')
+        | (0 | b'?', 0, b'n')
+        | (_, b'$', b'p' | b'w')
+        | (b'>', 0, b'q')
+        | (b'?', 0, b'u' | b'm') => true,
         (0, 0, b'x') | (_, b'*', b'y') => true,
         // Window orders and questions; 22 and 23 keep and restore the title.
         (0, 0, b't') => !matches!(first, 22 | 23),
@@ -215,9 +219,8 @@ fn osc_asks(body: &[u8]) -> bool {
     let mut fields = body.split(|&b| b == b';');
     let code = fields.next().unwrap_or_default();
     match code {
-        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19" | b"52" | b"7501" => {
-            fields.any(|field| field == b"?")
-        }
+        b"4" | b"5" | b"10" | b"11" | b"12" | b"13" | b"14" | b"15" | b"16" | b"17" | b"18" | b"19"
+        | b"52" | b"7501" => fields.any(|field| field == b"?"),
         b"21" => fields.any(|field| field.ends_with(b"=?")),
         _ => false,
     }
@@ -255,9 +258,33 @@ mod tests {
     #[test]
     fn questions_do_not_reach_the_users_terminal() {
         for question in [
-            "\x1b[c", "\x1b[0c", "\x1b[>c", "\x1b[=c", "\x1bZ", "\x1b[5n", "\x1b[6n", "\x1b[?6n", "\x1b[?996n", "\x1b[?2026$p",
-            "\x1b[4$p", "\x1b[>q", "\x1b[>0q", "\x1b[?u", "\x1b[?4m", "\x1b[14t", "\x1b[18t", "\x1b[21t", "\x1b[8;50;132t", "\x1b]11;?\x07",
-            "\x1b]10;?\x1b\\", "\x1b]4;1;?;2;?\x07", "\x1b]52;c;?\x07", "\x1b]7501;?\x1b\\", "\x1bP+q544e\x1b\\", "\x1bP$qm\x1b\\", "\x05",
+            "\x1b[c",
+            "\x1b[0c",
+            "\x1b[>c",
+            "\x1b[=c",
+            "\x1bZ",
+            "\x1b[5n",
+            "\x1b[6n",
+            "\x1b[?6n",
+            "\x1b[?996n",
+            "\x1b[?2026$p",
+            "\x1b[4$p",
+            "\x1b[>q",
+            "\x1b[>0q",
+            "\x1b[?u",
+            "\x1b[?4m",
+            "\x1b[14t",
+            "\x1b[18t",
+            "\x1b[21t",
+            "\x1b[8;50;132t",
+            "\x1b]11;?\x07",
+            "\x1b]10;?\x1b\\",
+            "\x1b]4;1;?;2;?\x07",
+            "\x1b]52;c;?\x07",
+            "\x1b]7501;?\x1b\\",
+            "\x1bP+q544e\x1b\\",
+            "\x1bP$qm\x1b\\",
+            "\x05",
         ] {
             assert_eq!(passed(format!("a{question}b").as_bytes()), "ab", "{question:?}");
         }

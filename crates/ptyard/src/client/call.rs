@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use http_body_util::BodyExt;
 use ptyard_server::api::{
-    Done, ExecRequest, KillReply, KillRequest, ReadReply, ResizeRequest, ScreenReply, SignalRequest, TerminalInfo,
-    WaitReply, WaitRequest, WindowReply, WriteRequest,
+    Done, ExecRequest, KillReply, KillRequest, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
+    TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
 };
 use serde_json::json;
 
@@ -50,7 +50,12 @@ impl Client {
     }
 
     /// Reads at most `max_bytes` of the log from `since` on; without it, from the oldest byte kept.
-    pub async fn read(&mut self, id: &str, since: Option<u64>, max_bytes: u64) -> Result<ReadReply, ClientError> {
+    pub async fn read(
+        &mut self,
+        id: &str,
+        since: Option<u64>,
+        max_bytes: u64,
+    ) -> Result<ReadReply, ClientError> {
         let mut path = at(id, &format!("/output?max_bytes={max_bytes}"));
         if let Some(since) = since {
             // Writing to a String cannot fail.
@@ -107,7 +112,10 @@ impl Client {
 pub(super) fn at(id: &str, rest: &str) -> String {
     let mut path = String::from("/v1/terminals/");
     for byte in id.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~') || (byte == b'.' && id.len() > 2) {
+        if byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'~')
+            || (byte == b'.' && id.len() > 2)
+        {
             path.push(char::from(byte));
         } else {
             let _ = write!(path, "%{byte:02X}");

@@ -47,9 +47,11 @@ impl ClientError {
         match self {
             Self::NoServer { .. } => ErrorCode::NoServer,
             Self::Incompatible { .. } => ErrorCode::Incompatible,
-            Self::Refused(body) => {
-                ErrorCode::ALL.iter().copied().find(|code| code.as_str() == body.code).unwrap_or(ErrorCode::Internal)
-            }
+            Self::Refused(body) => ErrorCode::ALL
+                .iter()
+                .copied()
+                .find(|code| code.as_str() == body.code)
+                .unwrap_or(ErrorCode::Internal),
             Self::Broken(_) => ErrorCode::Stopping,
             Self::Unreadable(_) => ErrorCode::Internal,
         }

@@ -39,12 +39,15 @@ impl Events {
         loop {
             while let Some(block) = take_block(&mut self.buffer) {
                 if let Some(data) = data_of(&block) {
-                    let event = serde_json::from_str(&data).map_err(|e| ClientError::unreadable("events", &e))?;
+                    let event =
+                        serde_json::from_str(&data).map_err(|e| ClientError::unreadable("events", &e))?;
                     return Ok(Some(event));
                 }
             }
             if self.buffer.len() > MAX_EVENT_BYTES {
-                return Err(ClientError::Unreadable(format!("events: one of more than {MAX_EVENT_BYTES} bytes")));
+                return Err(ClientError::Unreadable(format!(
+                    "events: one of more than {MAX_EVENT_BYTES} bytes"
+                )));
             }
             match self.body.frame().await {
                 Some(frame) => self.buffer.extend_from_slice(frame?.data_ref().map_or(&[], |data| data)),

@@ -56,7 +56,10 @@ impl Client {
         let mut client = Self { socket: socket.to_owned(), sender, connection, version: nobody };
         let version: Version = client.get("/v1/version").await?;
         if version.protocol != PROTOCOL {
-            return Err(ClientError::Incompatible { server: version.version, server_protocol: version.protocol });
+            return Err(ClientError::Incompatible {
+                server: version.version,
+                server_protocol: version.protocol,
+            });
         }
         client.version = version;
         Ok(client)
@@ -80,7 +83,11 @@ impl Client {
         self.ask("GET", path, None).await
     }
 
-    async fn post<R: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<R, ClientError> {
+    async fn post<R: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<R, ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| ClientError::unreadable(path, &error))?;
         self.ask("POST", path, Some(body)).await
     }
@@ -91,7 +98,8 @@ impl Client {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<R, ClientError> {
-        let reply = self.send(method, path, body, "application/json").await?.into_body().collect().await?.to_bytes();
+        let reply =
+            self.send(method, path, body, "application/json").await?.into_body().collect().await?.to_bytes();
         serde_json::from_slice(&reply).map_err(|error| ClientError::unreadable(path, &error))
     }
 
@@ -124,7 +132,9 @@ impl Client {
 }
 
 async fn dial(socket: &Path) -> Result<UnixStream, ClientError> {
-    UnixStream::connect(socket).await.map_err(|source| ClientError::NoServer { socket: socket.to_owned(), source })
+    UnixStream::connect(socket)
+        .await
+        .map_err(|source| ClientError::NoServer { socket: socket.to_owned(), source })
 }
 
 fn refusal(status: u16, path: &str, body: &[u8]) -> ClientError {

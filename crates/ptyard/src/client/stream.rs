@@ -88,7 +88,8 @@ impl Client {
         let mut query = Vec::new();
         query.extend(since.map(|since| format!("since={since}")));
         query.extend((typing == Typing::Yes).then(|| "input=true".to_owned()));
-        let request = format!("ws://localhost{}?{}", at(id, "/stream"), query.join("&")).into_client_request()?;
+        let request =
+            format!("ws://localhost{}?{}", at(id, "/stream"), query.join("&")).into_client_request()?;
         let (socket, _) = client_async(request, super::dial(&self.socket).await?).await?;
         let (sink, stream) = socket.split();
         Ok((OutputStream { socket: stream, next_offset: since }, InputSink { socket: sink }))
@@ -106,7 +107,8 @@ impl OutputStream {
                     }
                 }
                 Message::Text(text) => {
-                    let note = serde_json::from_str(&text).map_err(|error| ClientError::unreadable("stream", &error))?;
+                    let note = serde_json::from_str(&text)
+                        .map_err(|error| ClientError::unreadable("stream", &error))?;
                     return Ok(Some(self.note(note)));
                 }
                 Message::Close(_) => return Ok(None),

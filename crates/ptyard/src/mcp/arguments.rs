@@ -47,7 +47,9 @@ impl Arguments {
             Some(Value::String(text)) => Ok(vec![text.clone()]),
             Some(Value::Array(items)) if !items.is_empty() => items
                 .iter()
-                .map(|item| item.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "a list of strings", item)))
+                .map(|item| {
+                    item.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "a list of strings", item))
+                })
                 .collect(),
             Some(other) => Err(wrong(name, "a list of strings", other)),
         }
@@ -136,13 +138,16 @@ mod tests {
             given.required_texts("u").unwrap_err(),
         ];
         let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(told, [
-            "`n` is -1, it must be at least 0",
-            "`x` must be an integer, it is [1]",
-            "`z` is 0, it must be at least 1",
-            "`f` must be true or false, it is \"yes\"",
-            "`t` must be a string, it is 3",
-            "`u` must be a list of strings, it is 1",
-        ]);
+        assert_eq!(
+            told,
+            [
+                "`n` is -1, it must be at least 0",
+                "`x` must be an integer, it is [1]",
+                "`z` is 0, it must be at least 1",
+                "`f` must be true or false, it is \"yes\"",
+                "`t` must be a string, it is 3",
+                "`u` must be a list of strings, it is 1",
+            ]
+        );
     }
 }

@@ -114,7 +114,8 @@ impl Caller {
         };
         let mut answer = self.write(&session_id(arguments)?, Input::None, window).await?;
         let ended_by = answer.data["ended_by"].as_str().unwrap_or("deadline");
-        answer.text = answer.text.replacen("\nOutput:\n", &format!("\nWait ended by: {ended_by}\nOutput:\n"), 1);
+        answer.text =
+            answer.text.replacen("\nOutput:\n", &format!("\nWait ended by: {ended_by}\nOutput:\n"), 1);
         Ok(answer)
     }
 
@@ -125,7 +126,9 @@ impl Caller {
         match written.map_err(Failure::from) {
             Ok(reply) => Ok(window(&reply, begun)),
             Err(failure) => Err(match failure.code() {
-                Some(ErrorCode::UnknownTerminal) => reworded(&failure, &format!("PTY session not found: {id}")),
+                Some(ErrorCode::UnknownTerminal) => {
+                    reworded(&failure, &format!("PTY session not found: {id}"))
+                }
                 Some(ErrorCode::NoStdin) => reworded(&failure, NO_STDIN),
                 _ => failure,
             }
@@ -141,15 +144,18 @@ impl Caller {
 
     async fn resize(&self, arguments: &Arguments) -> Called {
         let id = session_id(arguments)?;
-        let size = format!("{}x{}", arguments.required_number("cols", 0)?, arguments.required_number("rows", 0)?);
+        let size =
+            format!("{}x{}", arguments.required_number("cols", 0)?, arguments.required_number("rows", 0)?);
         let reply = self.place.client().await?.resize(&id, &size).await?;
         Ok(done(format!("Session {id} is {size} now."), &reply))
     }
 
     async fn signal(&self, arguments: &Arguments) -> Called {
         let id = session_id(arguments)?;
-        let request =
-            SignalRequest { signal: arguments.required_text("signal")?, group: arguments.flag("group", true)? };
+        let request = SignalRequest {
+            signal: arguments.required_text("signal")?,
+            group: arguments.flag("group", true)?,
+        };
         let reply = self.place.client().await?.signal(&id, &request).await?;
         Ok(done(format!("Signal {} was sent to session {id}.", request.signal), &reply))
     }
@@ -213,11 +219,19 @@ fn refused(tool: &str, refusal: &Refusal) -> Answer {
         Refusal::Failure(failure) => failure.clone(),
     };
     let body = failure.body();
-    let mut text = if body.message == NO_STDIN { body.message.clone() } else { format!("{tool} failed: {}", body.message) };
+    let mut text = if body.message == NO_STDIN {
+        body.message.clone()
+    } else {
+        format!("{tool} failed: {}", body.message)
+    };
     if !body.hint.is_empty() {
         text.push_str(&format!("\nHint: {}", body.hint));
     }
-    Answer { text, data: serde_json::to_value(failure.reply()).unwrap_or_default(), outcome: Outcome::Refused }
+    Answer {
+        text,
+        data: serde_json::to_value(failure.reply()).unwrap_or_default(),
+        outcome: Outcome::Refused,
+    }
 }
 
 #[cfg(test)]
@@ -226,19 +240,28 @@ mod tests {
 
     #[test]
     fn refusals_are_texts_a_model_can_act_on() {
-        let argument = refused("exec_command", &Refusal::Argument(Arguments::new(Map::new()).required_text("cmd").unwrap_err()));
+        let argument = refused(
+            "exec_command",
+            &Refusal::Argument(Arguments::new(Map::new()).required_text("cmd").unwrap_err()),
+        );
         assert_eq!(argument.text, "exec_command failed: `cmd` is required");
         let missing = Failure::new(ErrorCode::CwdNotFound, "working directory /nope does not exist");
         let missing = refused("exec_command", &Refusal::Failure(missing));
-        assert!(missing.text.starts_with("exec_command failed: working directory /nope does not exist\nHint: nothing was run"));
+        assert!(missing.text.starts_with(
+            "exec_command failed: working directory /nope does not exist\nHint: nothing was run"
+        ));
         assert_eq!(missing.outcome, Outcome::Refused);
         assert_eq!(missing.data["error"]["code"], "cwd_not_found");
     }
 
     #[test]
     fn the_two_refusals_of_write_stdin_that_models_know() {
-        let unknown = reworded(&Failure::new(ErrorCode::UnknownTerminal, "x"), "PTY session not found: 19523");
-        assert_eq!(refused("write_stdin", &unknown.into()).text, "write_stdin failed: PTY session not found: 19523");
+        let unknown =
+            reworded(&Failure::new(ErrorCode::UnknownTerminal, "x"), "PTY session not found: 19523");
+        assert_eq!(
+            refused("write_stdin", &unknown.into()).text,
+            "write_stdin failed: PTY session not found: 19523"
+        );
         let pipes = reworded(&Failure::new(ErrorCode::NoStdin, "x"), NO_STDIN);
         assert_eq!(refused("write_stdin", &pipes.into()).text, NO_STDIN);
     }

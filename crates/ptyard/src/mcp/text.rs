@@ -43,7 +43,10 @@ pub(super) fn window(window: &WindowReply, wall: Duration) -> String {
 pub(super) fn screen(screen: &ScreenReply) -> String {
     let cursor = &screen.cursor;
     let hidden = if cursor.visible { "" } else { " (hidden)" };
-    let mut text = format!("Screen {}x{}, cursor at row {} column {}{hidden}", screen.cols, screen.rows, cursor.row, cursor.col);
+    let mut text = format!(
+        "Screen {}x{}, cursor at row {} column {}{hidden}",
+        screen.cols, screen.rows, cursor.row, cursor.col
+    );
     if !screen.title.is_empty() {
         text.push_str(&format!(", title {:?}", screen.title));
     }

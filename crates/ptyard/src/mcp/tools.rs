@@ -248,7 +248,8 @@ fn read_screen() -> Value {
 }
 
 fn resize() -> Value {
-    let side = |title: &str, min: u32| json!({"maximum": 1000, "minimum": min, "title": title, "type": "integer"});
+    let side =
+        |title: &str, min: u32| json!({"maximum": 1000, "minimum": min, "title": title, "type": "integer"});
     json!({
         "properties": {"session_id": session(), "cols": side("Cols", 2), "rows": side("Rows", 1)},
         "required": ["session_id", "cols", "rows"],

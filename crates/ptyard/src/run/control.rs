@@ -84,12 +84,16 @@ fn process(pid: u32) -> Option<OwnedFd> {
 
 /// Waits until the process is gone: its descriptor is readable then.
 async fn gone(process: OwnedFd) -> Result<(), Failure> {
-    let waiting = tokio::task::spawn_blocking(move || loop {
-        match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
-            Err(Errno::INTR) => {}
-            other => return other.map_err(std::io::Error::from),
+    let waiting = tokio::task::spawn_blocking(move || {
+        loop {
+            match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
+                Err(Errno::INTR) => {}
+                other => return other.map_err(std::io::Error::from),
+            }
         }
     });
     let waited = waiting.await.map_err(std::io::Error::from).flatten();
-    waited.map(drop).map_err(|error| Failure::new(ErrorCode::Internal, format!("waiting for the server: {error}")))
+    waited
+        .map(drop)
+        .map_err(|error| Failure::new(ErrorCode::Internal, format!("waiting for the server: {error}")))
 }

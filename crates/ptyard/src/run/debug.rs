@@ -29,8 +29,9 @@ impl Sink for Into {
 }
 
 pub(super) fn truncate(max_tokens: i64) -> Result<u8, Failure> {
-    let reply = truncated(max_tokens, io::stdin().lock())
-        .map_err(|error| Failure::new(ErrorCode::Internal, format!("stdin cannot be read: {error}")).with_hint(""))?;
+    let reply = truncated(max_tokens, io::stdin().lock()).map_err(|error| {
+        Failure::new(ErrorCode::Internal, format!("stdin cannot be read: {error}")).with_hint("")
+    })?;
     print::json(&reply)?;
     Ok(status::DONE)
 }

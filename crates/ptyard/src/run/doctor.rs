@@ -120,7 +120,9 @@ async fn server(state: &State) -> Check {
             good(NAME, format!("version {} runs, pid {}", version.version, version.pid))
         }
         Err(error) if error.is_no_listener() => good(NAME, "none runs; the first command starts one"),
-        Err(error @ ClientError::Incompatible { .. }) => problem(NAME, format!("{error}; `ptyard stop` ends it")),
+        Err(error @ ClientError::Incompatible { .. }) => {
+            problem(NAME, format!("{error}; `ptyard stop` ends it"))
+        }
         Err(error) => problem(NAME, error.to_string()),
     }
 }
@@ -176,7 +178,8 @@ fn descriptors() -> Check {
 fn terminals() -> Check {
     const NAME: &str = "pseudo terminals";
     let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let (Some(max), Some(used)) = (number("/proc/sys/kernel/pty/max"), number("/proc/sys/kernel/pty/nr")) else {
+    let (Some(max), Some(used)) = (number("/proc/sys/kernel/pty/max"), number("/proc/sys/kernel/pty/nr"))
+    else {
         return note(NAME, "the kernel does not say how many there can be");
     };
     let message = format!("{used} of {max} in use");
@@ -190,7 +193,11 @@ fn space(state: &State) -> Check {
     };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let message = format!("{} MiB free", free >> 20);
-    if free < LITTLE_SPACE { note(NAME, message + ": output waits when it is used up") } else { good(NAME, message) }
+    if free < LITTLE_SPACE {
+        note(NAME, message + ": output waits when it is used up")
+    } else {
+        good(NAME, message)
+    }
 }
 
 #[cfg(test)]

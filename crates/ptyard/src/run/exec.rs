@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{
-    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest, WriteRequest,
+    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest,
+    WriteRequest,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -79,7 +80,8 @@ pub(crate) fn working_directory(given: Option<&Path>) -> Result<String, Failure>
         Some(dir) => std::path::absolute(dir),
         None => std::env::current_dir(),
     };
-    let dir = dir.map_err(|error| Failure::new(ErrorCode::CwdNotFound, format!("working directory: {error}")))?;
+    let dir =
+        dir.map_err(|error| Failure::new(ErrorCode::CwdNotFound, format!("working directory: {error}")))?;
     dir.into_os_string().into_string().map_err(|dir| {
         Failure::usage(format!("working directory {} is not UTF-8", dir.display()), "give another `--cwd`")
     })
@@ -107,7 +109,10 @@ impl Interrupts {
 
     async fn handle(&mut self, client: &mut Client, started: &WindowReply) -> AfterInterrupt {
         if self.forwarded {
-            print::note(&format!("left {} running", started.session_id.map_or(started.id.clone(), |id| id.to_string())));
+            print::note(&format!(
+                "left {} running",
+                started.session_id.map_or(started.id.clone(), |id| id.to_string())
+            ));
             return AfterInterrupt::Leave;
         }
         self.forwarded = true;
@@ -123,6 +128,7 @@ impl Interrupts {
 async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Option<ExitInfo>, Failure> {
     let mut interrupts = Interrupts::new()?;
     let (mut stream, mut _input) = client.stream(&started.id, Some(0), Typing::No).await?;
+    let mut broke_at = None;
     loop {
         let item = tokio::select! {
             item = stream.next() => item,
@@ -131,17 +137,28 @@ async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Opt
                 AfterInterrupt::Leave => return Ok(None),
             },
         };
-        match item {
-            Ok(Some(StreamItem::Output { bytes, .. })) => print::bytes(&bytes)?,
+        let why = match item {
+            Ok(Some(StreamItem::Output { bytes, .. })) => {
+                print::bytes(&bytes)?;
+                continue;
+            }
             Ok(Some(StreamItem::Gap { from, to })) => {
-                print::note(&format!("{} bytes of output were evicted before they were read", to.saturating_sub(from)));
+                let missed = to.saturating_sub(from);
+                print::note(&format!("{missed} bytes of output were evicted before they were read"));
+                continue;
             }
             Ok(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(exit)),
-            Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => {}
-            Ok(None) => (stream, _input) = again(client, started, &stream, "the server ended the stream").await?,
-            Err(ClientError::Broken(why)) => (stream, _input) = again(client, started, &stream, &why).await?,
+            Ok(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => continue,
+            Ok(None) => "the server ended the stream".to_owned(),
+            Err(ClientError::Broken(why)) => why,
             Err(error) => return Err(error.into()),
+        };
+        // A stream that breaks twice at one place would go on breaking there.
+        let broken_before = broke_at.replace(stream.next_offset());
+        if broken_before == broke_at {
+            return Err(ClientError::Broken(why).into());
         }
+        (stream, _input) = again(client, started, &stream, &why).await?;
     }
 }
 
@@ -186,5 +203,8 @@ async fn one_window(
     let all = WriteRequest { input: Input::None, key: None, since: Some(0), window };
     let reply = client.write(&started.id, &all).await?;
     print::json(&reply)?;
-    reply.exit.map(Some).ok_or_else(|| Failure::new(ErrorCode::Internal, "the program's end was not reported"))
+    reply
+        .exit
+        .map(Some)
+        .ok_or_else(|| Failure::new(ErrorCode::Internal, "the program's end was not reported"))
 }

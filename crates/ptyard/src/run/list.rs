@@ -64,7 +64,10 @@ fn details(info: &TerminalInfo) -> String {
         ("command", command(&info.argv)),
         ("cwd", info.cwd.clone()),
         ("pid", info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
-        ("terminal", if info.tty { format!("{}x{}", info.size.cols, info.size.rows) } else { "none".to_owned() }),
+        (
+            "terminal",
+            if info.tty { format!("{}x{}", info.size.cols, info.size.rows) } else { "none".to_owned() },
+        ),
         ("output", format!("bytes {}..{}, {} kept", info.log.start, info.log.end, info.log.bytes_kept)),
         ("next window", format!("from {}", info.cursor)),
         ("created", info.created_at.clone()),

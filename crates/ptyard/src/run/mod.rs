@@ -48,7 +48,11 @@ impl Place {
     }
 
     /// Prints `document` as JSON, or as the text that `text` makes of it.
-    pub(crate) fn show<T: serde::Serialize>(&self, document: &T, text: impl Fn(&T) -> String) -> Result<(), Failure> {
+    pub(crate) fn show<T: serde::Serialize>(
+        &self,
+        document: &T,
+        text: impl Fn(&T) -> String,
+    ) -> Result<(), Failure> {
         match self.format {
             Format::Json => print::json(document),
             Format::Text => print::bytes(text(document).as_bytes()),

@@ -21,7 +21,9 @@ fn milliseconds(seconds: f64) -> Result<u64, Failure> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .and_then(|timeout| u64::try_from(timeout.as_millis()).ok())
-        .ok_or_else(|| Failure::usage(format!("--timeout {seconds} is not a time"), "give seconds, for example 2.5"))
+        .ok_or_else(|| {
+            Failure::usage(format!("--timeout {seconds} is not a time"), "give seconds, for example 2.5")
+        })
 }
 
 /// Whether what ended the wait is one of the conditions asked for.

@@ -1,6 +1,6 @@
 //! A window of output, shown to people.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 
 use ptyard_server::api::{ExitInfo, WindowReply, WindowRequest};
 
@@ -20,8 +20,9 @@ pub(super) fn print(window: &WindowReply, format: Format) -> Result<(), Failure>
         return print::json(window);
     }
     print::bytes(window.output.as_bytes())?;
-    if !window.output.is_empty() && !window.output.ends_with('\n') && std::io::stdout().is_terminal() {
-        eprintln!();
+    if !window.output.is_empty() && !window.output.ends_with('\n') && io::stdout().is_terminal() {
+        // So that the status does not continue the program's last line.
+        let _ = writeln!(io::stderr());
     }
     for line in remarks(window) {
         print::note(&line);
@@ -38,7 +39,9 @@ pub(crate) fn remarks(window: &WindowReply) -> Vec<String> {
     }
     if let Some(unwritten) = window.unwritten.filter(|n| *n > 0) {
         let written = window.written.unwrap_or(0);
-        lines.push(format!("the program took {written} bytes of input; {unwritten} were not taken and were withdrawn"));
+        lines.push(format!(
+            "the program took {written} bytes of input; {unwritten} were not taken and were withdrawn"
+        ));
     }
     if let Some(replaced) = window.replaced.filter(|n| *n > 0) {
         lines.push(format!("{replaced} control characters in the paste were replaced"));
@@ -60,7 +63,12 @@ fn status_line(window: &WindowReply) -> String {
 }
 
 fn whole(window: &WindowReply) -> String {
-    format!("ptyard read {} --since {} --max-bytes {}", window.id, window.from, window.next.saturating_sub(window.from))
+    format!(
+        "ptyard read {} --since {} --max-bytes {}",
+        window.id,
+        window.from,
+        window.next.saturating_sub(window.from)
+    )
 }
 
 /// How a program ended, in a few words.

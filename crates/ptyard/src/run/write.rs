@@ -58,7 +58,8 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin()));
     }
-    let file = File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display()), ""))?;
+    let file =
+        File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display()), ""))?;
     Ok(Box::new(file))
 }
 

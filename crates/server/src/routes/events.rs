@@ -32,6 +32,8 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) struct EventsParams {
     /// The last event that was seen; default: what happens from now on. The header `Last-Event-ID` goes first.
     since: Option<u64>,
+    /// Whether the stream goes on as things happen, default true; otherwise it ends after the last event there is.
+    follow: Option<bool>,
 }
 
 /// What happens, as server-sent events: `id:` is `seq`, `event:` is `kind`, `data:` is the event as JSON. Events that
@@ -47,10 +49,15 @@ pub(crate) async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, ApiError> {
     let since = last_seen(&headers)?.or(params.since);
     let source = shared.yard.events(since);
-    let told = stream::unfold((source, shared.stop), |(mut source, stop)| async move {
-        let happened = tokio::select! {
-            happened = source.next() => happened,
-            () = stop.requested() => return None,
+    let follows = params.follow.unwrap_or(true);
+    let told = stream::unfold((source, shared.stop), move |(mut source, stop)| async move {
+        let happened = if follows {
+            tokio::select! {
+                happened = source.next() => happened,
+                () = stop.requested() => return None,
+            }
+        } else {
+            source.try_next()?
         };
         Some((Ok(tell(&translate::event(happened))), (source, stop)))
     });

@@ -113,7 +113,10 @@ pub(crate) struct ScreenParams {
     format: ScreenFormat,
 }
 
-/// What a person would see now.
+/// The header of a screen as text: the log offset it shows. A viewer follows the output from there.
+const SCREEN_OFFSET: &str = "ptyard-offset";
+
+/// What a person would see now. As text, the header `Ptyard-Offset` says what `offset` says.
 #[utoipa::path(get, path = "/v1/terminals/{id}/screen", operation_id = "screen",
     params(("id" = String, Path, description = "Full id, short id or unique name."), ScreenParams),
     responses(
@@ -130,9 +133,9 @@ pub(crate) async fn screen(
         ScreenFormat::Text => {
             let mut text = view.lines.join("\n");
             text.push('\n');
-            plain(text)
+            ([(SCREEN_OFFSET, view.offset.to_string())], plain(text)).into_response()
         }
-        ScreenFormat::Ansi => plain(view.ansi),
+        ScreenFormat::Ansi => ([(SCREEN_OFFSET, view.offset.to_string())], plain(view.ansi)).into_response(),
     })
 }
 

@@ -1,0 +1,185 @@
+//! The program with its own server: every test has a server of its own, which it stops.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::fake::{err, out, ptyard};
+
+struct Yard {
+    dir: TempDir,
+}
+
+impl Drop for Yard {
+    fn drop(&mut self) {
+        let _ = self.command(&["stop"]).output();
+    }
+}
+
+impl Yard {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn state(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        ptyard(self.state(), args)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(&[&["--json"], args].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {output:?}"))
+    }
+}
+
+#[test]
+fn the_first_command_starts_a_server_and_stop_ends_it() {
+    let yard = Yard::new();
+    let output = yard.run(&["list"]);
+    assert!(output.status.success(), "{output:?}");
+    let server = yard.json(&["version"])["server"].clone();
+    let pid = server["pid"].as_u64().unwrap();
+    assert!(yard.run(&["stop"]).status.success());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "stop returns when the server is gone");
+    assert_eq!(yard.json(&["version"])["server"], Value::Null);
+}
+
+#[test]
+fn commands_that_race_start_one_server() {
+    let yard = Yard::new();
+    let racers: Vec<_> = (0..8)
+        .map(|_| {
+            yard.command(&["list", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for racer in racers {
+        let output = racer.wait_with_output().unwrap();
+        assert_eq!((out(&output).as_str(), err(&output).as_str()), ("[]\n", ""));
+    }
+    let log = std::fs::read_to_string(yard.state().join("server.log")).unwrap();
+    assert!(!log.contains("error"), "{log}");
+}
+
+#[test]
+fn everything_in_the_state_directory_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let yard = Yard::new();
+    yard.run(&["exec", "--", "true"]);
+    for entry in std::fs::read_dir(yard.state()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o077;
+        assert_eq!(mode, 0, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn exec_wait_streams_and_exits_as_the_program_does() {
+    let yard = Yard::new();
+    let output = yard.run(&["exec", "--wait", "--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
+    assert_eq!((out(&output).as_str(), output.status.code()), ("out\nerr\n", Some(3)));
+    let output = yard.run(&["exec", "--wait", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(output.status.code(), Some(137));
+}
+
+#[test]
+fn case_v05_arguments_are_not_parsed_again() {
+    let yard = Yard::new();
+    let output = yard.run(&["exec", "--wait", "--", "printf", "[%s]", "a 'b;c $HOME", "", "*"]);
+    assert_eq!(out(&output), "[a 'b;c $HOME][][*]");
+}
+
+#[test]
+fn case_x04_a_program_that_cannot_start_is_no_exit_code() {
+    let yard = Yard::new();
+    for (program, code) in
+        [("/no/such/program", "program_not_found"), ("/etc/passwd", "program_not_executable")]
+    {
+        assert_eq!(yard.json(&["exec", "--", program])["error"]["code"], code);
+    }
+    assert_eq!(yard.json(&["list"]).as_array().unwrap().len(), 0);
+    let output = yard.run(&["exec", "--wait", "--no-login", "--shell", "sh", "-c", "nosuchcmd"]);
+    assert_eq!(output.status.code(), Some(127));
+}
+
+#[test]
+fn case_v02_the_callers_tools_are_found() {
+    use std::os::unix::fs::PermissionsExt;
+    let yard = Yard::new();
+    let bin = tempfile::tempdir().unwrap();
+    let tool = bin.path().join("mytool");
+    std::fs::write(&tool, "#!/bin/sh\necho found\n").unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    yard.run(&["list"]);
+    let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
+    for args in [&["exec", "--wait", "--", "mytool"][..], &["exec", "--wait", "--", "sh", "-c", "mytool"]] {
+        let output = yard.command(args).env("PATH", &path).output().unwrap();
+        assert_eq!(out(&output), "found\n", "{output:?}");
+    }
+}
+
+#[test]
+fn case_e02_close_stdin_ends_cat_in_the_middle_of_a_line() {
+    let yard = Yard::new();
+    for kind in [&["--tty"][..], &["--stdin", "pipe"]] {
+        let started =
+            yard.json(&[&["exec", "--yield-ms", "0", "--until", "quiet:50"], kind, &["--", "cat"]].concat());
+        let id = started["session_id"].to_string();
+        yard.json(&["write", &id, "--chars", "abc", "--until", "quiet:50"]);
+        yard.json(&["close-stdin", &id]);
+        assert_eq!(yard.json(&["wait", &id, "--until", "exit", "--timeout", "20"])["exit"]["code"], 0);
+        assert!(out(&yard.run(&["read", &id])).contains("abc"));
+    }
+}
+
+#[test]
+fn case_o10_a_finished_program_says_so_as_often_as_asked() {
+    let yard = Yard::new();
+    let id = yard.json(&["exec", "--until", "exit", "--", "sh", "-c", "echo hi; exit 3"])["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for _ in 0..2 {
+        let again = yard.json(&["write", &id, "--until", "exit"]);
+        assert_eq!((again["exit"]["code"].as_i64(), again["output"].as_str()), (Some(3), Some("")));
+    }
+    assert!(yard.run(&["rm", &id]).status.success());
+    assert_eq!(yard.json(&["write", &id])["error"]["code"], "terminal_removed");
+}
+
+#[test]
+fn a_file_reaches_a_program_whole() {
+    let yard = Yard::new();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let bytes: Vec<u8> = (0..5u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(file.path(), &bytes).unwrap();
+    let copy = yard.state().join("copy");
+    let script = format!("cat > '{}'", copy.display());
+    let started = yard.json(&["exec", "--stdin", "pipe", "--until", "quiet:10", "--", "sh", "-c", &script]);
+    let id = started["session_id"].to_string();
+    let output = yard.run(&["write", &id, "--file", file.path().to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    yard.json(&["close-stdin", &id]);
+    yard.json(&["wait", &id, "--until", "exit", "--timeout", "20"]);
+    assert!(std::fs::read(copy).unwrap() == bytes);
+}
+
+#[test]
+fn events_tell_the_life_of_a_program() {
+    let yard = Yard::new();
+    yard.run(&["exec", "--wait", "--", "true"]);
+    let output = yard.run(&["events", "--json"]);
+    let kinds: Vec<String> = out(&output)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(kinds.contains(&"started".to_owned()) && kinds.contains(&"exited".to_owned()), "{kinds:?}");
+}

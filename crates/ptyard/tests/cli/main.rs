@@ -1,0 +1,12 @@
+//! The program as a user runs it: against a scripted server, and against its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
+
+mod attach;
+mod fake;
+mod live;
+mod mcp;
+mod programs;
+mod pty;
+mod refusals;
+mod streams;
