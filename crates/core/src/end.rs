@@ -16,6 +16,13 @@ use crate::{Exit, Moment};
 /// Longer would only delay the report of every program that leaves a child behind.
 pub const DRAIN_GRACE: Duration = Duration::from_millis(200);
 
+/// Quiet after which output that is still open counts as drained although no descendant of the program lives: 1 s.
+///
+/// Nobody is known to hold it, so end of file is under way, and the last bytes may be: a relay (docker, a sandbox's
+/// gateway) delivers them up to half a second after the exit was visible. Only a holder that is no descendant, one that
+/// was sent the descriptor, makes anybody wait this long.
+pub const IN_FLIGHT_GRACE: Duration = Duration::from_secs(1);
+
 /// How long after the exit surviving descendants can put off the report by printing on: 5 s.
 ///
 /// Without it, a background child that prints more often than every [`DRAIN_GRACE`] would hide the exit for as long as
@@ -32,7 +39,8 @@ pub enum EndStep {
     Seal(Exit),
 }
 
-/// The rule of the end: reaped, *and* end of file or quiet for [`DRAIN_GRACE`] after the last byte and the exit.
+/// The rule of the end: reaped, *and* end of file or quiet after the last byte and the exit, for [`DRAIN_GRACE`] when a
+/// descendant lives that can hold the output, for [`IN_FLIGHT_GRACE`] when none does.
 ///
 /// Output that closed while the process lives ends nothing: a daemon that gave up its stdio keeps running, can be
 /// signalled and has its exit reported when it is reaped. A process that was reaped while output still comes ends
@@ -41,7 +49,7 @@ pub enum EndStep {
 /// # Invariants
 /// 1. No seal before [`EndRule::exited`], and none with another exit than the first one given there.
 /// 2. At most one seal.
-/// 3. No seal while output is open and its last byte is younger than [`DRAIN_GRACE`], but for [`DRAIN_LIMIT`].
+/// 3. No seal while output is open and its last byte is younger than the grace, but for [`DRAIN_LIMIT`].
 #[derive(Debug, Clone, Default)]
 pub struct EndRule {
     exit: Option<(Exit, Moment)>,
@@ -102,8 +110,11 @@ impl EndRule {
         }
         let Some((exit, reaped)) = &self.exit else { return EndStep::Wait(None) };
         if self.output == Output::Open {
-            let quiet = self.last_output.map_or(*reaped, |last| last.max(*reaped)) + DRAIN_GRACE;
-            let drained = if descendants > 0 { quiet.min(*reaped + DRAIN_LIMIT) } else { quiet };
+            let last = self.last_output.map_or(*reaped, |last| last.max(*reaped));
+            let drained = match descendants {
+                0 => last + IN_FLIGHT_GRACE,
+                _ => (last + DRAIN_GRACE).min(*reaped + DRAIN_LIMIT),
+            };
             if now < drained {
                 return EndStep::Wait(Some(drained));
             }

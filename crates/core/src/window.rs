@@ -13,7 +13,7 @@ mod limits;
 mod matcher;
 mod watch;
 
-pub use collector::{Collected, Collector, CollectorSpec, EndedBy, Step};
+pub use collector::{Collected, Collector, CollectorSpec, EndedBy, QuietAfter, Step};
 pub use condition::{Condition, ConditionError, Pattern, STATUS_NAMES};
 pub use limits::{Call, Ends, LimitError, WindowLimits};
 pub use matcher::MATCH_SPAN_BYTES;

@@ -33,6 +33,7 @@ fn open(from: u64, cap_tokens: Option<i64>) -> Collector {
         mark: from,
         cap_tokens,
         conditions: vec![],
+        quiet_after: Default::default(),
         started: Moment::EPOCH,
         deadline: Some(Moment::EPOCH),
     })

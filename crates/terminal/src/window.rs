@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use ptyard_core::window::{Collected, Collector, CollectorSpec, Condition, Step};
+use ptyard_core::window::{Collected, Collector, CollectorSpec, Condition, QuietAfter, Step};
 use ptyard_core::{Exit, Moment};
 
 use crate::cursor::Turn;
@@ -45,6 +45,8 @@ pub struct WindowCall {
     pub cap_tokens: Option<i64>,
     /// What ends the window before its deadline.
     pub conditions: Vec<Condition>,
+    /// What `quiet` asks for.
+    pub quiet_after: QuietAfter,
     /// When the call began.
     pub started: Moment,
     /// When the window ends in any case; `None` waits as long as it takes.
@@ -113,6 +115,7 @@ impl Terminal {
             mark: at,
             cap_tokens: call.cap_tokens,
             conditions: Vec::new(),
+            quiet_after: call.quiet_after,
             started: call.started,
             deadline: call.deadline.or(Some(call.started)),
         });
@@ -130,6 +133,7 @@ impl Terminal {
             mark,
             cap_tokens: call.cap_tokens,
             conditions: call.conditions,
+            quiet_after: call.quiet_after,
             started: call.started,
             deadline: call.deadline,
         });

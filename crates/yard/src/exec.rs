@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ptyard_core::window::Call;
+use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec};
 use ptyard_terminal::local::env::clean_environment;
@@ -43,6 +43,7 @@ impl Yard {
             cap_tokens: Some(plan.cap_tokens),
             deadline: Some(plan.deadline(started)),
             conditions: plan.conditions,
+            quiet_after: QuietAfter::NewOutput,
             started,
         };
         let ready = entry.terminal.window(call).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ptyard_core::window::QuietAfter;
 use ptyard_screen::modes::Mouse;
 use ptyard_screen::{Modes, View};
 use ptyard_terminal::{WindowCall, WindowCursor};
@@ -60,6 +61,7 @@ impl Yard {
             mark: Some(from),
             cap_tokens: Some(0),
             conditions,
+            quiet_after: QuietAfter::Anything,
             started,
             deadline: timeout.map(|timeout| started + timeout),
         };

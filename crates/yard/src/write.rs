@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ptyard_core::window::Call;
+use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys, paste};
@@ -48,6 +48,7 @@ impl Yard {
             cap_tokens: Some(plan.cap_tokens),
             deadline: Some(deadline),
             conditions: plan.conditions,
+            quiet_after: QuietAfter::NewOutput,
             started,
         };
         let ready = entry.terminal.window(call).await?;

@@ -11,7 +11,7 @@ fn law_04_an_exit_that_is_visible_early_ends_nothing_until_end_of_file() {
     let mut end = EndRule::new();
     end.exited(Exit::exited(3), at(0));
     end.output(at(150));
-    assert_eq!(end.look(at(150), 0), EndStep::Wait(Some(at(350))));
+    assert_eq!(end.look(at(150), 0), EndStep::Wait(Some(at(1_150))));
     end.output_closed();
     assert_eq!(end.look(at(151), 0), EndStep::Seal(Exit::exited(3)));
 }
@@ -52,14 +52,25 @@ fn law_04_an_unknown_end_stays_unknown() {
 }
 
 #[test]
+fn r20_a_last_chunk_of_a_relay_is_waited_for() {
+    let mut end = EndRule::new();
+    end.output(at(0));
+    end.exited(Exit::exited(0), at(1));
+    assert!(matches!(end.look(at(501), 0), EndStep::Wait(Some(_))));
+    end.output(at(502));
+    end.output_closed();
+    assert_eq!(end.look(at(502), 0), EndStep::Seal(Exit::exited(0)));
+}
+
+#[test]
 fn r11_r12_the_last_byte_after_the_exit_is_waited_for() {
     // The exit is visible while the second byte of a character is still on its way through a held-up pump.
     let mut end = EndRule::new();
     end.output(at(0));
     end.exited(Exit::exited(0), at(1));
-    assert_eq!(end.look(at(1), 0), EndStep::Wait(Some(at(201))));
+    assert_eq!(end.look(at(1), 0), EndStep::Wait(Some(at(1_001))));
     end.output(at(199));
-    assert_eq!(end.look(at(201), 0), EndStep::Wait(Some(at(399))));
+    assert_eq!(end.look(at(201), 0), EndStep::Wait(Some(at(1_199))));
     end.output_closed();
     assert_eq!(end.look(at(201), 0), EndStep::Seal(Exit::exited(0)));
 }
@@ -91,7 +102,7 @@ fn r23_without_descendants_output_is_the_programs_own_and_is_waited_for() {
     let mut end = EndRule::new();
     end.exited(Exit::exited(0), at(0));
     end.output(at(5_000));
-    assert_eq!(end.look(at(5_000), 0), EndStep::Wait(Some(at(5_200))));
+    assert_eq!(end.look(at(5_000), 0), EndStep::Wait(Some(at(6_000))));
 }
 
 #[derive(Debug, Clone)]
@@ -129,8 +140,8 @@ proptest! {
                 }
                 Event::Look(descendants) => {
                     let drained = first_exit.map(|(_, reaped)| {
-                        let quiet = last.max(reaped) + 200;
-                        if closed { 0 } else if descendants > 0 { quiet.min(reaped + 5_000) } else { quiet }
+                        let last = last.max(reaped);
+                        if closed { 0 } else if descendants > 0 { (last + 200).min(reaped + 5_000) } else { last + 1_000 }
                     });
                     match end.look(at(now), descendants) {
                         EndStep::Seal(exit) => {

@@ -19,10 +19,22 @@ pub struct CollectorSpec {
     pub cap_tokens: Option<i64>,
     /// What ends the window besides the program's end and the deadline.
     pub conditions: Vec<Condition>,
+    /// What `quiet` asks for.
+    pub quiet_after: QuietAfter,
     /// When the window was opened.
     pub started: Moment,
     /// When it ends if nothing else ends it.
     pub deadline: Option<Moment>,
+}
+
+/// What must come before a [`Condition::Quiet`] can hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QuietAfter {
+    /// New output, then silence: an answer and its end.
+    #[default]
+    NewOutput,
+    /// Only silence, which may have begun before: for who waits until a terminal is at rest.
+    Anything,
 }
 
 /// What ended a window.
@@ -115,6 +127,7 @@ pub struct Collector {
     decoder: Decoder,
     truncator: Truncator,
     watch: Watch,
+    quiet_after: QuietAfter,
     seal: Option<(Exit, u64)>,
     ended: Option<EndedBy>,
 }
@@ -133,6 +146,7 @@ impl Collector {
             decoder: Decoder::new(),
             truncator: Truncator::new(spec.cap_tokens),
             watch: Watch::new(spec.conditions),
+            quiet_after: spec.quiet_after,
             seal: None,
             ended: None,
         }
@@ -210,8 +224,8 @@ impl Collector {
             let ended = self.exit().is_some().then_some(EndedBy::Exit);
             ended.or_else(|| self.watch.has_status().then_some(EndedBy::Status))
         });
-        let quiet_at =
-            self.watch.quiet().filter(|_| self.position > self.mark).map(|ms| self.last_output + ms);
+        let may_be_quiet = self.position > self.mark || self.quiet_after == QuietAfter::Anything;
+        let quiet_at = self.watch.quiet().filter(|_| may_be_quiet).map(|ms| self.last_output + ms);
         // Of equal moments the first counts: the condition, not the deadline.
         let next_moment = [(quiet_at, EndedBy::Quiet), (self.deadline, EndedBy::Deadline)]
             .into_iter()

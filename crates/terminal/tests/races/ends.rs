@@ -80,7 +80,8 @@ async fn r20_no_data_yet_is_not_the_end() {
         stage.print(b"first ").await;
         stage.script.exit(Exit::exited(0));
         assert!(stage.window().await.exit.is_none());
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        // The relay delivers the last chunk half a second after the exit.
+        tokio::time::sleep(Duration::from_millis(500)).await;
         stage.print(b"FINAL\n").await;
         stage.script.close_output();
         let last = stage.take(stage.call_open()).await;

@@ -68,6 +68,7 @@ impl Stage {
             mark: None,
             cap_tokens: None,
             conditions: Vec::new(),
+            quiet_after: Default::default(),
             started: now,
             deadline: Some(now),
         }

@@ -14,6 +14,7 @@ fn window_at(from: u64, mark: u64, conditions: &[&str]) -> Collector {
         mark,
         cap_tokens: Some(10_000),
         conditions: Condition::parse_all(conditions).unwrap(),
+        quiet_after: QuietAfter::NewOutput,
         started: at(0),
         deadline: Some(at(1_000)),
     })
@@ -111,6 +112,7 @@ fn capped(cap: i64, pieces: &[&[u8]]) -> Collected {
         mark: 0,
         cap_tokens: Some(cap),
         conditions: vec![],
+        quiet_after: QuietAfter::NewOutput,
         started: at(0),
         deadline: None,
     });
@@ -254,6 +256,7 @@ fn without_a_deadline_a_window_waits_for_good() {
         mark: 0,
         cap_tokens: None,
         conditions: vec![],
+        quiet_after: QuietAfter::NewOutput,
         started: at(0),
         deadline: None,
     };
