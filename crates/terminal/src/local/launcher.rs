@@ -4,6 +4,7 @@
 //! on descriptors, whoever the parent is. So that the parent can be another process than the server, which then hands
 //! the descriptors over, nothing but a [`Launcher`] and the [`Reaper`]s it makes may assume to be the parent.
 
+use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -50,13 +51,14 @@ pub enum Ends {
 }
 
 /// Starts programs, as their parent.
-pub trait Launcher: Send + Sync {
+pub trait Launcher: Debug + Send + Sync {
     /// Forks and executes a program. An error means that nothing is left of it.
     fn launch(&self, order: Order) -> BoxFuture<'static, Result<Launched, StartError>>;
 
     /// Makes the parent process adopt, and reap, orphans of the programs it starts, and says which process that is.
     ///
-    /// Called in a runtime, before the first launch, by backends that find a program's tree by walking it.
+    /// Called in a runtime, before the first launch, by backends that find a program's tree by walking it. It goes on
+    /// until the launcher is dropped.
     fn adopt_orphans(&self) -> io::Result<u32>;
 }
 

@@ -150,7 +150,10 @@ impl Grounds {
                     Ends::Tty(master) => tty::device(master).ok(),
                     Ends::Pipes { .. } => None,
                 };
-                wire(launched, |exit| Tree::Walk(Walk { root, program, mark_ns, variable, tty, exit }))
+                let _launcher = Arc::clone(&self.launcher);
+                wire(launched, |exit| {
+                    Tree::Walk(Walk { root, _launcher, program, mark_ns, variable, tty, exit })
+                })
             }
         }
     }

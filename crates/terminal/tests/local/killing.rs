@@ -156,25 +156,34 @@ fn a_runtime_that_shuts_down_leaves_nothing_of_its_programs() {
                 return Vec::new();
             }
             let backend = backend(containment);
+            // The last child is started while the rest is killed, or not any more.
             let script =
-                "trap '' HUP TERM; (setsid sh -c 'echo pid=$$; exec sleep 600' &) ; echo pid=$$; sleep 601";
-            let mut dropped = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
-            let mut killed = Program::start(&backend, spec(&["sh", "-c", script], PIPES)).await.unwrap();
+                "trap '' HUP TERM; (setsid sh -c 'echo ready; exec sleep 600' &) ; echo ready; sleep 601";
+            let (one, other) = (spec(&["sh", "-c", script], PIPES), spec(&["sh", "-c", script], PIPES));
+            let ids = [one.id, other.id];
+            let mut dropped = Program::start(&backend, one).await.unwrap();
+            let mut killed = Program::start(&backend, other).await.unwrap();
             for program in [&mut dropped, &mut killed] {
-                while pids(&program.output(), "pid").len() < 2 {
-                    assert!(program.read().await);
-                }
+                program.read_until("ready\nready").await;
             }
             drop(killed.control.kill(Duration::from_secs(600)));
-            [&dropped, &killed].map(|program| pids(&program.output(), "pid")).concat()
+            ids.map(|id| format!("PTYARD_TERMINAL={id}")).to_vec()
         });
         drop(runtime);
         let end = Instant::now() + Duration::from_secs(20);
-        while told.iter().any(|&pid| lives(pid)) {
+        while told.iter().any(|variable| any_has(variable)) {
             assert!(Instant::now() < end, "{containment:?}: {told:?}");
             std::thread::yield_now();
         }
     }
+}
+
+/// Whether a living process was started with this in its environment.
+fn any_has(variable: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        std::fs::read(entry.path().join("environ"))
+            .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|entry| entry == variable.as_bytes()))
+    })
 }
 
 #[test]

@@ -139,6 +139,7 @@ async fn signals_that_the_server_ignores_or_blocks_have_their_default_in_the_pro
 }
 
 /// Launches like [`ForkLauncher`], tells the process id, and then waits before it hands the program over.
+#[derive(Debug)]
 struct HeldLauncher {
     fork: ForkLauncher,
     launched: mpsc::Sender<u32>,
@@ -219,7 +220,13 @@ async fn gone(pidfd: std::os::fd::OwnedFd) {
     tokio::task::spawn_blocking(move || {
         let mut ended = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
         let limit = rustix::time::Timespec { tv_sec: 20, tv_nsec: 0 };
-        assert_eq!(rustix::event::poll(&mut ended, Some(&limit)).unwrap(), 1);
+        let ready = loop {
+            match rustix::event::poll(&mut ended, Some(&limit)) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other.unwrap(),
+            }
+        };
+        assert_eq!(ready, 1, "the process lives");
     })
     .await
     .unwrap();

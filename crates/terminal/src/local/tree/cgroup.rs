@@ -231,7 +231,10 @@ fn wait_until_empty(path: &Path) -> io::Result<()> {
     while is_populated(&events)? && Instant::now() < end {
         let left = end.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
-        rustix::event::poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&left))?;
+        match rustix::event::poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&left)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(())
 }

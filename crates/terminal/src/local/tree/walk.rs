@@ -7,12 +7,14 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ptyard_core::Exit;
 use tokio::sync::watch;
 
 use super::procfs::{self, Process};
+use crate::local::launcher::Launcher;
 use crate::sys;
 
 /// The kernel's usual timer slack. Marks are a little more, which no program notices.
@@ -24,8 +26,8 @@ const MARKS: u32 = 1 << 16;
 /// How often we look again before we say that no process is left.
 const EMPTY_LOOKS: u32 = 16;
 
-/// How often one kill looks for processes that it has not stopped yet, before it kills those it has.
-const STOP_LOOKS: u32 = 256;
+/// How often one kill looks for processes that it does not know yet.
+const KILL_LOOKS: u32 = 256;
 
 /// A timer slack that none of the programs started lately has.
 ///
@@ -43,6 +45,8 @@ pub(in crate::local) fn next_mark_ns() -> u64 {
 pub(in crate::local) struct Walk {
     /// The process that started the program and adopts orphans.
     pub(in crate::local) root: u32,
+    /// Kept, because it adopts only while it lives.
+    pub(in crate::local) _launcher: Arc<dyn Launcher>,
     /// The program's process id, also its session's.
     pub(in crate::local) program: u32,
     /// The program's timer slack.
@@ -130,15 +134,17 @@ impl Walk {
         }
     }
 
-    /// Stops every process as soon as it is seen, looks again until a whole look shows no new one, and only then
-    /// kills: a stopped process forks no more, so none is missed.
+    /// Stops every process as soon as it is seen, and looks again until a whole look shows no new one; then kills
+    /// those, and looks again.
     ///
-    /// Each process is judged once, so that looking again costs next to nothing and even one that forks and ends all
-    /// the time is caught up with.
+    /// Stopping first keeps parents in place, by whom their children are known. But a fork that is under way ends
+    /// before its process stops; only KILL undoes it, or finds it done and its child in sight. Each process is judged
+    /// once, so that looking again costs next to nothing and even one that forks and ends all the time is caught.
     pub(super) fn kill(&self) {
-        let mut stopped: HashMap<u32, Option<OwnedFd>> = HashMap::new();
+        let mut known: HashSet<u32> = HashSet::new();
+        let mut stopped: Vec<OwnedFd> = Vec::new();
         let mut judged = HashSet::from([self.root]);
-        for _ in 0..STOP_LOOKS {
+        for _ in 0..KILL_LOOKS {
             let mut certain = true;
             for pid in procfs::pids() {
                 if !judged.insert(pid) {
@@ -148,25 +154,25 @@ impl Walk {
                     certain = false;
                     continue;
                 };
-                let ours = stopped.contains_key(&process.parent)
+                let ours = known.contains(&process.parent)
                     || (self.is_marked(&process, !self.program_was_reaped()) && self.is_below_root(process));
-                if !ours {
-                    continue;
+                if ours {
+                    certain = false;
+                    known.insert(pid);
+                    if let Ok(pidfd) = pin(&process) {
+                        send(&pidfd, &[libc::SIGSTOP]);
+                        stopped.push(pidfd);
+                    }
                 }
-                certain = false;
-                let pidfd = pin(&process).ok();
-                if let Some(pidfd) = &pidfd {
-                    send(pidfd, &[libc::SIGSTOP]);
-                }
-                stopped.insert(pid, pidfd);
+            }
+            if certain && stopped.is_empty() {
+                return;
             }
             if certain {
-                break;
+                stopped.drain(..).for_each(|pidfd| send(&pidfd, &[libc::SIGKILL]));
             }
         }
-        for pidfd in stopped.values().flatten() {
-            send(pidfd, &[libc::SIGKILL]);
-        }
+        stopped.iter().for_each(|pidfd| send(pidfd, &[libc::SIGKILL]));
     }
 
     /// Whether a process came of the launcher's.
