@@ -94,8 +94,8 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
 async fn host(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    let yard = Yard::open(YardConfig { state: state.dir().to_owned() })
-        .map_err(|error| Failure::new(error.code, error.message))?;
+    let yard = Yard::open(YardConfig::new(state.dir()))
+        .map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config = ServerConfig { socket: state.socket(), ..ServerConfig::in_state(state.dir().to_owned()) };
     let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     watcher.ready();
