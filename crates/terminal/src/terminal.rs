@@ -8,7 +8,7 @@ use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Typed, Written};
+use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Typed, Watched, Written};
 use crate::backend::{Backend, ControlError, Io, Signal, StartError, StartSpec, Target, TtyState};
 use crate::clock::Clock;
 use crate::cursor::SharedCursor;
@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) milestones: watch::Receiver<Progress>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) cursor: SharedCursor,
     pub(crate) observed: Arc<SharedObserved>,
@@ -97,7 +98,7 @@ impl Terminal {
         let started = backend.start(spec).await?;
         let pid = started.pid;
         let observed = Arc::new(SharedObserved::default());
-        let (commands, progress) = actor::spawn(Parts {
+        let Watched { commands, progress, milestones } = actor::spawn(Parts {
             clock: surroundings.clock,
             io,
             started,
@@ -113,6 +114,7 @@ impl Terminal {
             clock: surroundings.clock,
             log: reader,
             progress,
+            milestones,
             commands,
             cursor: SharedCursor::default(),
             observed,
@@ -140,6 +142,7 @@ impl Terminal {
             pid: None,
             clock,
             log: found.reader,
+            milestones: progress.clone(),
             progress,
             commands: mpsc::channel(1).0,
             cursor: SharedCursor::default(),

@@ -9,7 +9,7 @@ use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec};
 use ptyard_terminal::local::env::clean_environment;
-use ptyard_terminal::{KilledBy, Surroundings, Terminal, WindowCall, WindowCursor};
+use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
 
 use crate::delivery::{Delivery, InputOutcome};
@@ -44,6 +44,7 @@ impl Yard {
             deadline: Some(plan.deadline(started)),
             conditions: plan.conditions,
             quiet_after: QuietAfter::NewOutput,
+            text: TextUse::Kept,
             started,
         };
         let ready = entry.terminal.window(call).await?;

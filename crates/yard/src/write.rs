@@ -8,7 +8,7 @@ use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys, paste};
 use ptyard_terminal::backend::{ControlError, Io};
-use ptyard_terminal::{Typed, WindowCall, WindowCursor, Written};
+use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor, Written};
 
 use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::{Entry, KeyState};
@@ -49,6 +49,7 @@ impl Yard {
             deadline: Some(deadline),
             conditions: plan.conditions,
             quiet_after: QuietAfter::NewOutput,
+            text: TextUse::Kept,
             started,
         };
         let ready = entry.terminal.window(call).await?;

@@ -71,7 +71,14 @@ impl Scanner {
                 let Some(found) = memchr::memchr3(ESC, BEL, SO, &bytes[i..]) else { return };
                 i += found + 1;
                 match bytes[i - 1] {
-                    ESC => self.parser.escape(),
+                    ESC => {
+                        if let Some(len) = sgr_len(&bytes[i..]) {
+                            i += len;
+                            self.pen_since = at + i as u64;
+                            continue;
+                        }
+                        self.parser.escape();
+                    }
                     BEL => on(Signal { at: at + i as u64, event: Event::Bell }),
                     _ => self.plain_since = at + i as u64,
                 }
@@ -97,6 +104,16 @@ impl Scanner {
             }
         }
     }
+}
+
+/// The length of an SGR sequence behind its `ESC`, when all of it is here. Most sequences of most output are such ones,
+/// and this is several times as fast as the parser, which handles the rest.
+fn sgr_len(bytes: &[u8]) -> Option<usize> {
+    /// Longer ones are left to the parser, which knows how many parameters count.
+    const MOST: usize = 20;
+    let (b'[', rest) = bytes.split_first().map(|(first, rest)| (*first, rest))? else { return None };
+    let len = rest.iter().take(MOST).position(|byte| !matches!(byte, b'0'..=b';'))?;
+    (rest[len] == b'm').then_some(len + 2)
 }
 
 fn obey(step: &Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {

@@ -73,6 +73,8 @@ pub(crate) struct Actor {
     /// Scratch: what the side parser saw in one read.
     signals: Vec<ptyard_screen::Signal>,
     progress: watch::Sender<Progress>,
+    /// The same, but only told at milestones: for windows that need not wake at every chunk of a flood.
+    milestones: watch::Sender<Progress>,
     /// The same as in `progress`, changed during a turn and published at its end.
     now: Progress,
     observed: Arc<SharedObserved>,
@@ -91,13 +93,21 @@ pub(crate) struct Parts {
     pub(crate) observer: Arc<dyn Observer>,
 }
 
+/// An actor as its handle sees it.
+pub(crate) struct Watched {
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) milestones: watch::Receiver<Progress>,
+}
+
 /// Starts the task of a terminal.
-pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Progress>) {
+pub(crate) fn spawn(parts: Parts) -> Watched {
     let size = parts.io.size();
     parts.observed.lock().sizes.push((0, size));
     let (commands, receiver) = mpsc::channel(command::COMMANDS);
     let now = Progress::start(size);
-    let (progress, watcher) = watch::channel(now.clone());
+    let (progress, watched_progress) = watch::channel(now.clone());
+    let (milestones, watched_milestones) = watch::channel(now.clone());
     let mut actor = Actor {
         clock: parts.clock,
         io: parts.io,
@@ -121,6 +131,7 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         held_back: None,
         signals: Vec::new(),
         progress,
+        milestones,
         now,
         observed: parts.observed,
         observer: parts.observer,
@@ -130,7 +141,7 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
     });
-    (commands, watcher)
+    Watched { commands, progress: watched_progress, milestones: watched_milestones }
 }
 
 impl Actor {
@@ -316,6 +327,13 @@ impl Actor {
                 published.clone_from(&self.now);
             }
             changed
+        });
+        self.milestones.send_if_modified(|published| {
+            let is_milestone = self.now.is_milestone_after(published);
+            if is_milestone {
+                published.clone_from(&self.now);
+            }
+            is_milestone
         });
     }
 
