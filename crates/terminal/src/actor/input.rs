@@ -126,8 +126,30 @@ impl InputQueue {
         self.jobs.insert(first, Job::answer(bytes));
     }
 
-    /// Writes what the program takes. `end` is the end of the log now; the caller drained the output just before.
+    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained the output just before.
     pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Option<Box<dyn Sink>>,
+        end: u64,
+    ) -> InputStep {
+        let step = self.poll_front(cx, sink, end);
+        self.take_back(cx, end);
+        step
+    }
+
+    /// Takes back the writes behind the first one whose callers no longer wait. They have not begun, so nothing is left
+    /// of them; without this a program that does not read would hold every caller, whatever the deadline.
+    fn take_back(&mut self, cx: &mut Context<'_>, end: u64) {
+        let Some(first) = self.jobs.pop_front() else { return };
+        let behind = std::mem::take(&mut self.jobs).into_iter().filter_map(|job| match job {
+            Job::Type(typing) => typing.unless_cancelled(cx, end).map(Job::Type),
+            close @ Job::Close(_) => Some(close),
+        });
+        self.jobs = std::iter::once(first).chain(behind).collect();
+    }
+
+    fn poll_front(
         &mut self,
         cx: &mut Context<'_>,
         sink: &mut Option<Box<dyn Sink>>,
@@ -198,9 +220,7 @@ impl Typing {
                 self.finish(0, false, end);
                 return TypingStep::Finished;
             }
-            if let Some(cancelled) = &mut self.cancelled
-                && Pin::new(cancelled).poll(cx).is_ready()
-            {
+            if self.is_cancelled(cx) {
                 let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
                 self.finish(rest, false, end);
                 return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
@@ -216,6 +236,21 @@ impl Typing {
                 }
             }
         }
+    }
+
+    fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        self.cancelled.as_mut().is_some_and(|cancelled| Pin::new(cancelled).poll(cx).is_ready())
+    }
+
+    /// Itself, unless it was cancelled before it began: then it is answered.
+    fn unless_cancelled(mut self, cx: &mut Context<'_>, end: u64) -> Option<Self> {
+        debug_assert_eq!(self.taken, 0, "invariant 1: only the first job has begun");
+        if !self.is_cancelled(cx) {
+            return Some(self);
+        }
+        let all = self.typed.bytes.len();
+        self.finish(all, false, end);
+        None
     }
 
     /// The input ended before everything was taken.
@@ -304,6 +339,29 @@ mod tests {
         turn(&mut queue, &mut sink);
         assert!(slow.got.lock().unwrap().is_empty());
         assert_eq!(answer.try_recv().unwrap().taken_back, 3);
+    }
+
+    #[test]
+    fn case_h01_a_write_behind_one_that_is_stuck_is_taken_back_at_its_own_deadline() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (stuck, _keep, _never) = job(Typed::raw(&b"stuck"[..]));
+        let (second, cancel, mut answer) = job(Typed::raw(&b"second"[..]));
+        let (third, _keep_third, mut later) = job(Typed::raw(&b"third"[..]));
+        for job in [stuck, second, third] {
+            queue.push(job);
+        }
+        *slow.room.lock().unwrap() = 2;
+        turn(&mut queue, &mut sink);
+        drop(cancel);
+        turn(&mut queue, &mut sink);
+        let taken_back = Written { taken: 0, taken_back: 6, mark: 10, input_ended: false };
+        assert_eq!(answer.try_recv().unwrap(), taken_back);
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert_eq!(*slow.got.lock().unwrap(), b"stuckthird");
+        assert_eq!(later.try_recv().unwrap().taken, 5);
     }
 
     #[test]
