@@ -169,13 +169,23 @@ fn a_file_reaches_a_program_whole() {
     std::fs::write(file.path(), &bytes).unwrap();
     let copy = yard.state().join("copy");
     let script = format!("cat > '{}'", copy.display());
-    let started = yard.json(&["exec", "--stdin", "pipe", "--until", "quiet:10", "--", "sh", "-c", &script]);
+    let started = yard.json(&["exec", "--stdin", "pipe", "--yield-ms", "0", "--", "sh", "-c", &script]);
     let id = started["session_id"].to_string();
     let output = yard.run(&["write", &id, "--file", file.path().to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     yard.json(&["close-stdin", &id]);
     yard.json(&["wait", &id, "--until", "exit", "--timeout", "20"]);
     assert!(std::fs::read(copy).unwrap() == bytes);
+}
+
+#[test]
+fn a_cap_that_cannot_be_used_is_refused_before_anything_runs() {
+    let yard = Yard::new();
+    let refused = yard.run(&["--json", "exec", "--wait", "--max-tokens", "0", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(yard.json(&["list"]), serde_json::json!([]));
+    let waited = yard.json(&["exec", "--wait", "--", "sleep", "0.2"]);
+    assert!(waited["wall_ms"].as_f64().unwrap() >= 200.0, "the time of the whole call: {waited}");
 }
 
 #[test]
