@@ -121,7 +121,7 @@ impl Caller {
 
     async fn write(&self, id: &str, input: Input, window_of: WindowRequest) -> Called {
         let begun = Instant::now();
-        let request = WriteRequest { input, key: None, since: None, window: window_of };
+        let request = WriteRequest { input, window: window_of, ..WriteRequest::default() };
         let written = self.place.client().await?.write(id, &request).await;
         match written.map_err(Failure::from) {
             Ok(reply) => Ok(window(&reply, begun)),
