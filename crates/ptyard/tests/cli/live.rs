@@ -133,6 +133,16 @@ fn case_v02_the_callers_tools_are_found() {
 }
 
 #[test]
+fn case_v02_a_server_keeps_no_secret_that_a_program_could_read_from_it() {
+    let yard = Yard::new();
+    let mut first = yard.command(&["exec", "--wait", "--", "sh", "-c", "cat /proc/$PPID/environ"]);
+    let output = first.env("SECRET_KEY", "hunter2").env("PATH", "/usr/bin:/bin").output().unwrap();
+    let environ = out(&output);
+    assert!(environ.contains("PATH=/usr/bin:/bin\0"), "that is the server's: {environ:?}");
+    assert!(!environ.contains("SECRET_KEY") && !environ.contains("hunter2"), "{environ:?}");
+}
+
+#[test]
 fn case_e02_close_stdin_ends_cat_in_the_middle_of_a_line() {
     let yard = Yard::new();
     for kind in [&["--tty"][..], &["--stdin", "pipe"]] {
