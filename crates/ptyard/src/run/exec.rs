@@ -174,7 +174,12 @@ async fn again(
     let lost = |error: ClientError| {
         let failure = Failure::from(error);
         let message = format!("lost the program {}: {why}; then: {failure}", started.id);
-        Failure::new(failure.code().unwrap_or(ErrorCode::Internal), message)
+        match failure.code() {
+            // There was a server: the status of one that was not to be started would say something else.
+            Some(ErrorCode::NoServer) => Failure::new(ErrorCode::Stopping, message)
+                .with_hint(format!("`ptyard read {}` prints what it had printed", started.id)),
+            code => Failure::new(code.unwrap_or(ErrorCode::Internal), message),
+        }
     };
     *client = client.reconnect().await.map_err(lost)?;
     client.stream(&started.id, stream.next_offset(), Typing::No).await.map_err(lost)

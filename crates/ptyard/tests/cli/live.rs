@@ -189,6 +189,16 @@ fn a_file_reaches_a_program_whole() {
 }
 
 #[test]
+fn a_server_that_is_gone_while_it_is_waited_for_is_a_failure_and_not_status_3() {
+    let yard = Yard::new();
+    let script = format!("echo out; exec '{}' stop", env!("CARGO_BIN_EXE_ptyard"));
+    let env = format!("PTYARD_STATE={}", yard.state().display());
+    let output = yard.run(&["exec", "--wait", "--env", &env, "--", "sh", "-c", &script]);
+    assert!(![Some(0), Some(3)].contains(&output.status.code()), "{output:?}");
+    assert_eq!(out(&output), "out\n");
+}
+
+#[test]
 fn a_cap_that_cannot_be_used_is_refused_before_anything_runs() {
     let yard = Yard::new();
     let refused = yard.run(&["--json", "exec", "--wait", "--max-tokens", "0", "--", "true"]);
