@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_screen::Modes;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Typed, Watched, Written};
+use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Place, Typed, Watched, Written};
 use crate::backend::{Backend, ControlError, Io, Signal, StartError, StartSpec, Target, TtyState};
 use crate::clock::Clock;
 use crate::cursor::SharedCursor;
@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) milestones: watch::Receiver<Progress>,
     pub(crate) commands: mpsc::Sender<Command>,
+    /// Places in the input queue.
+    input_places: Arc<Semaphore>,
     pub(crate) cursor: SharedCursor,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) pauses: Pauses,
@@ -116,6 +118,7 @@ impl Terminal {
             progress,
             milestones,
             commands,
+            input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
             cursor: SharedCursor::default(),
             observed,
             pauses: surroundings.pauses,
@@ -145,6 +148,7 @@ impl Terminal {
             milestones: progress.clone(),
             progress,
             commands: mpsc::channel(1).0,
+            input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
             cursor: SharedCursor::default(),
             observed: Arc::new(observed),
             pauses: Pauses::default(),
@@ -216,9 +220,17 @@ impl Terminal {
         if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
+        let place = tokio::select! {
+            biased;
+            place = self.input_place() => place,
+            () = self.inner.clock.sleep_until(deadline) => {
+                let mark = self.inner.progress.borrow().end;
+                return Ok(Written { taken: 0, taken_back: typed.bytes.len(), mark, input_ended: false });
+            }
+        };
         let (cancel, cancelled) = oneshot::channel();
         let (reply, mut answer) = oneshot::channel();
-        self.command(Command::Type { typed, cancelled, reply }).await?;
+        self.command(Command::Type { typed, cancelled, reply, place }).await?;
         let in_time = tokio::select! {
             biased;
             written = &mut answer => Some(written),
@@ -239,7 +251,14 @@ impl Terminal {
         if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
-        self.ask(|reply| Command::CloseStdin { reply }).await?.map_err(Into::into)
+        let place = self.input_place().await;
+        self.ask(|reply| Command::CloseStdin { reply, place }).await?.map_err(Into::into)
+    }
+
+    /// A place in the input queue; waits for one, first come first served.
+    async fn input_place(&self) -> Place {
+        let places = Arc::clone(&self.inner.input_places);
+        places.acquire_owned().await.expect("invariant: the places are never closed")
     }
 
     /// Changes the size.

@@ -38,9 +38,17 @@ impl Events {
         self.last.send_replace(seq);
     }
 
+    /// What happened after event `since`, or what happens from now on.
     pub(crate) fn since(&self, since: Option<u64>) -> EventStream {
         let last = self.last.subscribe();
-        let next = since.unwrap_or_else(|| *last.borrow()) + 1;
+        let newest = *last.borrow();
+        let seen = match since {
+            None => newest,
+            // A number that was not given yet is of an earlier server: all of ours are new to this reader.
+            Some(seen) if seen > newest => 0,
+            Some(seen) => seen,
+        };
+        let next = seen + 1;
         EventStream { events: self.clone(), last, next }
     }
 }
@@ -104,5 +112,17 @@ mod tests {
         assert!(stream.try_next().is_none());
         events.push("exited", None, serde_json::Value::Null);
         assert_eq!(stream.next().await.seq, KEPT as u64 + 11);
+    }
+
+    #[tokio::test]
+    async fn case_api02_a_number_of_an_earlier_server_misses_nothing_of_this_one() {
+        let events = Events::new();
+        let mut early = events.since(Some(u64::MAX));
+        events.push("started", None, serde_json::Value::Null);
+        assert_eq!(early.next().await.seq, 1);
+        for since in [2, 500, u64::MAX] {
+            assert_eq!(events.since(Some(since)).next().await.seq, 1);
+        }
+        assert!(events.since(Some(1)).try_next().is_none());
     }
 }

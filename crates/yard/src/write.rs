@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ptyard_core::window::{Call, QuietAfter};
+use ptyard_core::window::{Call, QuietAfter, WindowLimits};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys, paste};
@@ -34,13 +34,15 @@ impl Yard {
         if let Some(since) = spec.since {
             check_offset(&entry, since)?;
         }
-        let deadline = plan.deadline(started);
+        let to_take = spec.take.map(|take| started + take.min(WindowLimits::LONGEST));
+        let typed_by = to_take.unwrap_or_else(|| plan.deadline(started));
         let input = match &spec.key {
             Some(key) if !spec.input.is_empty() => {
-                self.type_once(at, &entry, &spec.input, key, deadline).await?
+                self.type_once(at, &entry, &spec.input, key, typed_by).await?
             }
-            _ => self.type_input(at, &entry, &spec.input, deadline).await?,
+            _ => self.type_input(at, &entry, &spec.input, typed_by).await?,
         };
+        let deadline = if to_take.is_some() { plan.deadline(self.inner.clock.now()) } else { typed_by };
         self.inner.config.pauses.point("write.typed").await;
         let call = WindowCall {
             cursor: spec.since.map_or(WindowCursor::Shared, WindowCursor::Own),

@@ -26,6 +26,7 @@ use self::answer::Answers;
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
 use self::input::{InputQueue, Job};
+pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
 use self::look::Looks;
 pub use self::look::Run;
@@ -170,9 +171,6 @@ impl Actor {
 
     fn poll_commands(&mut self, cx: &mut Context<'_>) {
         for _ in 0..COMMANDS_PER_TURN {
-            if self.queue.is_full() {
-                return;
-            }
             match self.commands.poll_recv(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(command)) => self.follow(command),
@@ -187,8 +185,10 @@ impl Actor {
 
     fn follow(&mut self, command: Command) {
         match command {
-            Command::Type { typed, cancelled, reply } => self.queue.push(Job::new(typed, cancelled, reply)),
-            Command::CloseStdin { reply } => self.queue.push(Job::Close(reply)),
+            Command::Type { typed, cancelled, reply, place } => {
+                self.queue.push(Job::new(typed, cancelled, reply, place));
+            }
+            Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
             Command::Resize { size, reply } => {
                 let _gone = reply.send(self.resize(size));
             }
