@@ -8,7 +8,7 @@ use ptyard_yard::{ExecSpec, TypedInput, WriteSpec};
 
 use crate::stage::{
     Stage, at, bash, brief, capped, chars, code, exec, keys, kill, log, paste, poll, run, sh, tty, until,
-    write,
+    wait, write,
 };
 
 const PIPED: Io = Io::Pipes(Stdin::Pipe);
@@ -29,8 +29,8 @@ async fn case_b05_controls_in_a_paste_act_on_no_line_discipline() {
         "\x03", "\x04", "\x04\x04", "\x11", "\x13", "\x15", "\x16", "\x17", "\x1a", "\x1b", "\x1c", "\x7f",
         "\u{9b}", "\u{9d}",
     ] {
-        for program in [&["cat"][..], &["sh", "-c", "stty ixon; exec cat"]] {
-            let cat = run(&stage.yard, exec(program, tty(), until("quiet:30"))).await;
+        for ready in ["echo ready; exec cat", "stty ixon; echo ready; exec cat"] {
+            let cat = run(&stage.yard, sh(ready, tty(), until("regex:ready"))).await;
             let pasted =
                 write(&stage.yard, &cat, paste(&format!("a{control}b\n"), until("regex:a +b\\s+a +b"))).await;
             assert_eq!(pasted.ended_by, "regex", "{control:?}: {pasted:?}");
@@ -105,7 +105,7 @@ async fn case_p08_a_burst_to_a_late_reader_is_whole_or_counted() {
         assert!(end.output.contains(&bytes.to_string()), "{end:?}");
     }
     // One that never reads: what was taken is counted, and that is what it finds when it reads at last.
-    let script = "stty raw -echo; echo ready; read _ <fifo; timeout 1 head -c 40000 | wc -c";
+    let script = "stty raw -echo; echo ready; read _ <fifo; timeout --foreground 1 cat | wc -c";
     let fifo = stage.directory.path().join("fifo");
     let spec = ExecSpec {
         cwd: Some(stage.directory.path().to_owned()),
@@ -137,11 +137,10 @@ async fn case_p18_brackets_go_only_to_who_asked_for_them() {
         &["bash", "--norc", "--noprofile", "--noediting", "-i"],
     ] {
         let shell_window = run(&stage.yard, exec(shell, tty(), until("prompt"))).await;
-        let tui = "python3 -c 'import sys,tty,os; tty.setraw(0); sys.stdout.write(\"\\x1b[?2004h\\x1b[?1049hTUI up\"); sys.stdout.flush(); os.read(0, 1); os.kill(os.getpid(), 9)'\r";
+        let tui = "python3 -c 'import sys,tty,os; tty.setraw(0); sys.stdout.write(\"\\x1b[?2004h\\x1b[?1049hTUI\" + \" up\"); sys.stdout.flush(); os.read(0, 1); os.kill(os.getpid(), 9)'\r";
         let up = write(&stage.yard, &shell_window, chars(tui, until("regex:TUI up"))).await;
         assert_eq!(up.ended_by, "regex", "{up:?}");
-        write(&stage.yard, &shell_window, chars("x", until("regex:Killed"))).await;
-        write(&stage.yard, &shell_window, poll(until("quiet:150"))).await;
+        write(&stage.yard, &shell_window, chars("x", until("regex:Killed[^$#]*[$#] $"))).await;
         write(&stage.yard, &shell_window, paste("echo pas''ted", until("quiet:100"))).await;
         let ran = write(&stage.yard, &shell_window, chars("\n", until("regex:(?m)^\\s*pasted"))).await;
         assert_eq!(ran.ended_by, "regex", "{shell:?}: {ran:?}");
@@ -302,17 +301,17 @@ async fn case_e05_an_end_behind_a_megabyte_waits_for_it() {
     let lines = "0123456789abcde\n".repeat(65_536);
     for io in [PIPED, tty()] {
         let quiet = if io == tty() { "stty -echo; " } else { "" };
-        let script = format!("{quiet}echo ready; sleep .2; wc -c");
+        let script = format!("{quiet}echo ready; head -c 16 >/dev/null; echo begun; wc -c");
         let window = run(&stage.yard, sh(&script, io, until("regex:ready"))).await;
         let target = at(&window);
         let (typed, closed) = tokio::join!(stage.yard.write(&target, chars(&lines, until("exit"))), async {
-            tokio::task::yield_now().await;
+            wait(&stage.yard, &window, "regex:begun", Some(0), 20_000).await;
             stage.yard.close_stdin(&target).await
-        },);
+        });
         closed.unwrap();
         let end = typed.unwrap().commit();
         assert_eq!(end.written, Some(1_048_576), "{io:?}");
-        assert!(end.output.contains("1048576"), "{io:?}: {end:?}");
+        assert!(end.output.contains("1048560"), "{io:?}: {end:?}");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ptyard_yard::WindowSpec;
+
 use crate::stage::{Stage, at, bash, chars, exec, kill, log, poll, run, sh, tty, until, write};
 
 /// Everything a terminal may be asked.
@@ -24,25 +26,31 @@ const QUESTIONS: [&str; 16] = [
     r"\033]7501;?\033\\",
 ];
 
+/// A window of so many milliseconds, whatever is printed.
+fn after(yield_ms: u64) -> WindowSpec {
+    WindowSpec { yield_ms: Some(yield_ms), ..until("exit") }
+}
+
 #[tokio::test]
 async fn case_sec01_no_answer_to_a_program_that_is_gone_reaches_a_shell() {
     let stage = Stage::real();
     for shell in [&["bash", "--norc", "--noprofile", "-i"][..], &["dash", "-i"], &["python3", "-q"], &["cat"]]
     {
-        let window = run(&stage.yard, exec(shell, tty(), until("quiet:300"))).await;
+        let window = run(&stage.yard, exec(shell, tty(), after(600))).await;
         for question in QUESTIONS {
             let line = match shell[0] {
-                "python3" => format!("import os; _ = os.system(r\"/usr/bin/printf '{question}'\")\r"),
+                // Its line editor marks nothing, so that a command ran is known only while one runs: it stays a moment.
+                "python3" => format!("import os; _ = os.system(r\"printf '{question}'; sleep .1\")\r"),
                 "cat" => format!(
                     "{}\r",
                     question.replace("\\033", "\x1b").replace("\\a", "\x07").replace("\\\\", "\\")
                 ),
                 _ => format!("/usr/bin/printf '{question}'\r"),
             };
-            write(&stage.yard, &window, chars(&line, until("quiet:30"))).await;
+            write(&stage.yard, &window, chars(&line, until("quiet:120"))).await;
         }
         // Longer than any answer is waited with.
-        write(&stage.yard, &window, poll(until("quiet:250"))).await;
+        write(&stage.yard, &window, poll(after(300))).await;
         let marker = match shell[0] {
             "python3" => ("print('o'+'k')\r", "regex:^ok$"),
             "cat" => ("ok\r", "regex:ok\\s+ok"),

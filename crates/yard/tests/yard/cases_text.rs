@@ -3,9 +3,7 @@
 use ptyard_terminal::backend::{Io, Stdin};
 use ptyard_yard::{Yard, YardConfig};
 
-use crate::stage::{
-    PIPES, Stage, at, brief, capped, code, exec, kill, log, poll, run, sh, tty, until, write,
-};
+use crate::stage::{PIPES, Stage, brief, capped, code, exec, kill, log, poll, run, sh, tty, until, write};
 
 const PIPED: Io = Io::Pipes(Stdin::Pipe);
 
