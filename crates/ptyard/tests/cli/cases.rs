@@ -91,13 +91,17 @@ fn case_v01_a_server_started_with_no_environment_runs_programs_that_draw() {
     let yard = Yard::new();
     let bare = |args: &[&str]| {
         let mut command = yard.command(args);
-        command.env_clear();
+        command.env_clear().env("PTYARD_STATE", yard.state());
         command.output().unwrap()
     };
     let output = bare(&["exec", "--tty", "--wait", "--", "tput", "cols"]);
     assert_eq!((out(&output).as_str(), output.status.code()), ("80\r\n", Some(0)), "{output:?}");
     let script = r#": "${TERM:?}" "${LANG:?}" "${HOME:?}" "${PATH:?}" "${SHELL:?}"; ls / >/dev/null"#;
     assert_eq!(bare(&["exec", "--wait", "--", "sh", "-c", script]).status.code(), Some(0));
+    // Without even a place for its state named, the account's home is found.
+    let mut command = yard.command(&["version", "--json"]);
+    let output = command.env_clear().output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
