@@ -199,7 +199,8 @@ async fn one_window(
             }
         }
     }
-    let window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
+    // The program has ended, so the window ends when all of it was read, however long that takes.
+    let window = WindowRequest { yield_ms: Some(u64::MAX), max_tokens, until: vec!["exit".to_owned()] };
     let all = WriteRequest { input: Input::None, key: None, since: Some(0), window };
     let reply = client.write(&started.id, &all).await?;
     print::json(&reply)?;

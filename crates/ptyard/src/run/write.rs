@@ -17,6 +17,9 @@ use crate::failure::{Failure, status};
 
 /// Bytes of a file in one request: what one request may hold.
 const PART_BYTES: usize = 1 << 20;
+/// Milliseconds of the window of one part. What the program did not take by then is typed again with the next one; a
+/// program that prints nothing meanwhile holds the file up by this much per part at most.
+const PART_WINDOW_MS: u64 = 100;
 /// A program that takes nothing for this long does not read.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -92,9 +95,9 @@ async fn type_all(client: &mut Client, id: &str, mut source: Box<dyn Read>) -> R
         let mut rest = &part[..held];
         let mut last_progress = Instant::now();
         while !rest.is_empty() {
-            // Quiet ends the window as soon as the part was taken; a deadline takes back what was not.
+            // Quiet ends the window when the part was taken and answered; its deadline takes back what was not.
             let window = WindowRequest {
-                yield_ms: Some(STALL.as_millis().try_into().unwrap_or(u64::MAX)),
+                yield_ms: Some(PART_WINDOW_MS),
                 max_tokens: Some(1),
                 until: vec!["quiet:1".to_owned()],
             };

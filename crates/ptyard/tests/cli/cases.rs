@@ -226,6 +226,17 @@ fn peak_kib(pid: u64) -> u64 {
 }
 
 #[test]
+fn case_t02_one_document_of_a_large_output_has_the_end_and_the_true_count() {
+    let yard = Yard::new();
+    let script = "yes 0123456789 | head -c 60000000; echo END; exit 5";
+    let output = yard.run(&["--json", "exec", "--wait", "--max-tokens", "100", "--", "sh", "-c", script]);
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), reply["exit"]["code"].as_i64()), (Some(5), Some(5)), "{reply}");
+    assert_eq!(reply["original_token_count"], 60_000_004 / 4);
+    assert!(reply["output"].as_str().unwrap().ends_with("END\n"), "{reply}");
+}
+
+#[test]
 fn case_t04_output_that_was_cut_is_read_whole_after_the_server_was_stopped() {
     let yard = Yard::new();
     let script = "for i in $(seq 1 5000); do printf 'line %d 中\\n' $i; done";

@@ -159,7 +159,7 @@ async fn case_t04_what_a_cap_left_out_is_read_after_the_end_and_after_a_restart(
     let whole: Vec<u8> = (1..=40_000).flat_map(|n| format!("{n}\r\n").into_bytes()).collect();
     assert!(window.output.len() <= 400);
     assert!(log(&stage.yard, &window).await == whole);
-    let whole_window = ptyard_yard::WriteSpec { since: Some(0), ..poll(capped(4_000_000, brief())) };
+    let whole_window = ptyard_yard::WriteSpec { since: Some(0), ..poll(capped(4_000_000, until("exit"))) };
     let again = write(&stage.yard, &window, whole_window).await;
     assert!(again.output.as_bytes() == whole, "and as one window of text");
     stage.yard.shutdown().await;
