@@ -133,7 +133,7 @@ impl Passthrough {
     fn begin(&mut self, out: &mut Vec<u8>) {
         match self.state {
             State::Ground => {}
-            State::Escape | State::Csi if self.flows => {
+            State::Escape | State::Csi if self.flows.is_some() => {
                 self.keep(CAN, out);
                 self.end(Verdict::Pass, out);
             }
