@@ -1,7 +1,7 @@
 //! One terminal in the registry.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use ptyard_terminal::{Terminal, Written};
 use crate::error::YardError;
 use crate::record::Record;
 use crate::spec::{Info, TypedInput};
+use crate::write::ends_line;
 
 /// How many idempotency keys a terminal remembers; of more, the oldest are forgotten.
 const KEYS: usize = 256;
@@ -26,6 +27,8 @@ pub(crate) struct Entry {
     /// Ended to make room for another of its client; it no longer counts for the client.
     pub(crate) pruned: AtomicBool,
     last_used_us: AtomicU64,
+    /// Bytes typed of a line that is not ended, as far as its tty edits lines.
+    pub(crate) line_begun: AtomicUsize,
     keys: Mutex<VecDeque<Key>>,
 }
 
@@ -52,6 +55,7 @@ impl Entry {
             delivered_end: AtomicBool::new(false),
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
+            line_begun: AtomicUsize::new(0),
             keys: Mutex::default(),
         };
         entry.used(now);
@@ -84,6 +88,16 @@ impl Entry {
     pub(crate) fn counts(&self) -> bool {
         let is_over = self.has_exited() && self.delivered_end.load(Ordering::Acquire);
         !is_over && !self.pruned.load(Ordering::Acquire)
+    }
+
+    /// Takes note of what the program's tty took.
+    pub(crate) fn typed_line(&self, taken: &[u8]) {
+        match taken.iter().rposition(|byte| ends_line(*byte)) {
+            Some(end) => self.line_begun.store(taken.len() - end - 1, Ordering::Release),
+            None => {
+                self.line_begun.fetch_add(taken.len(), Ordering::AcqRel);
+            }
+        }
     }
 
     pub(crate) fn used(&self, now: Moment) {

@@ -207,7 +207,8 @@ async fn one_window(
             }
         }
     }
-    let window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
+    // The program has ended, so the window ends when all of it was read, however long that takes.
+    let window = WindowRequest { yield_ms: Some(u64::MAX), max_tokens, until: vec!["exit".to_owned()] };
     let all = WriteRequest { since: Some(0), window, ..WriteRequest::default() };
     let mut reply = client.write(&started.id, &all).await?;
     reply.wall_ms = began.elapsed().as_secs_f64() * 1000.0;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::fake::{err, out, ptyard};
 
-struct Yard {
+pub(crate) struct Yard {
     dir: TempDir,
 }
 
@@ -19,23 +19,23 @@ impl Drop for Yard {
 }
 
 impl Yard {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    fn state(&self) -> &Path {
+    pub(crate) fn state(&self) -> &Path {
         self.dir.path()
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         ptyard(self.state(), args)
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.run(&[&["--json"], args].concat());
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {output:?}"))
     }

@@ -33,6 +33,7 @@ pub struct Scanner {
     modes: Modes,
     plain_since: u64,
     pen_since: u64,
+    paste_mode_asked_at: u64,
 }
 
 impl Scanner {
@@ -63,6 +64,13 @@ impl Scanner {
         self.pen_since
     }
 
+    /// The offset after the last request for bracketed paste (mode 2004 set), also when it was in force already; 0
+    /// before the first one.
+    #[must_use]
+    pub fn paste_mode_asked_at(&self) -> u64 {
+        self.paste_mode_asked_at
+    }
+
     /// Reads `bytes`, whose first one is at log offset `at`, and hands every signal to `on`, in order.
     pub fn scan(&mut self, at: u64, bytes: &[u8], on: &mut impl FnMut(Signal)) {
         let mut i = 0;
@@ -91,6 +99,12 @@ impl Scanner {
                     Step::Csi(csi) if csi.is_sgr() => self.pen_since = at + i as u64,
                     Step::Csi(csi) if csi.id() == (0, 0, b'K') => {}
                     step => {
+                        if let Step::Csi(csi) = step
+                            && csi.id() == (b'?', 0, b'h')
+                            && csi.params().contains(&2004)
+                        {
+                            self.paste_mode_asked_at = at + i as u64;
+                        }
                         // Control characters in the midst of a sequence, and whatever is not known to be
                         // harmless, end the plain run.
                         let effect = obey(&step, &mut self.modes, &mut |event| {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use ptyard_core::end::{EndRule, EndStep};
 use ptyard_core::{Cause, Exit, Moment, Size};
-use ptyard_screen::Scanner;
+use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
@@ -31,7 +31,9 @@ pub use self::input::{Typed, Written};
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
-use crate::backend::{BoxFuture, Control, ControlError, Io, KillReport, Sink, Source, Started, Target};
+use crate::backend::{
+    BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
+};
 use crate::clock::Clock;
 use crate::log::{LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved, TerminalEvent};
@@ -67,6 +69,8 @@ pub(crate) struct Actor {
     killed_by: Option<KilledBy>,
     signalled: Option<i32>,
     scanner: Scanner,
+    /// The request for bracketed paste that was seen last, by its offset, and the group in the foreground then.
+    paste_asked: (u64, Option<u32>),
     answers: Answers,
     looks: Looks,
     /// When a log that could not be written is tried again.
@@ -127,6 +131,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         killed_by: None,
         signalled: None,
         scanner: Scanner::new(),
+        paste_asked: (0, None),
         answers: Answers::default(),
         looks: Looks::default(),
         held_back: None,
@@ -186,6 +191,11 @@ impl Actor {
     fn follow(&mut self, command: Command) {
         match command {
             Command::Type { typed, cancelled, reply, place } => {
+                if typed.bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
+                    && self.control.tty_state().is_some_and(|tty| !tty.line_mode)
+                {
+                    self.answers.line_entered();
+                }
                 self.queue.push(Job::new(typed, cancelled, reply, place));
             }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
@@ -193,15 +203,7 @@ impl Actor {
                 let _gone = reply.send(self.resize(size));
             }
             Command::Signal { signal, target, reply } => {
-                let sent = if self.now.sealed.is_some() {
-                    Err(ControlError::Exited)
-                } else {
-                    self.control.signal(signal, target)
-                };
-                if sent.is_ok() && target == Target::Program {
-                    self.signalled = Some(signal.0);
-                }
-                let _gone = reply.send(sent);
+                let _gone = reply.send(self.signal(signal, target));
             }
             Command::Kill { grace, by, reply } => self.kill(grace, by, Some(reply)),
             Command::Look { scrollback, reply } => self.looks.ask(scrollback, reply),
@@ -209,10 +211,24 @@ impl Actor {
                 let _gone = reply.send(self.control.tty_state());
             }
             Command::Modes { reply } => {
-                let _gone = reply.send(self.scanner.modes().clone());
+                let _gone = reply.send(self.modes());
             }
             Command::Close => self.close(),
         }
+    }
+
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
+        if self.now.sealed.is_some() {
+            return Err(ControlError::Exited);
+        }
+        // The group in the foreground is the program's own unless it gave the foreground to another.
+        let reaches_program =
+            target == Target::Program || self.control.tty_state().is_none_or(|tty| tty.program_in_foreground);
+        self.control.signal(signal, target)?;
+        if reaches_program {
+            self.signalled = Some(signal.0);
+        }
+        Ok(())
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
@@ -224,6 +240,19 @@ impl Actor {
         self.observed.lock().sizes.push((self.now.end, size));
         self.observer.event(TerminalEvent::Resized(size));
         Ok(())
+    }
+
+    /// The modes in force for whoever reads now. A program that was killed leaves its request for bracketed paste
+    /// behind: it does not hold for another group in the foreground, nor in line mode, where nobody reads brackets.
+    fn modes(&mut self) -> Modes {
+        let mut modes = self.scanner.modes().clone();
+        if modes.bracketed_paste
+            && let Some(tty) = self.control.tty_state()
+        {
+            let (_, asker) = self.paste_asked;
+            modes.bracketed_paste = !tty.line_mode && (asker.is_none() || asker == tty.foreground_group);
+        }
+        modes
     }
 
     fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
