@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// Interleaved rounds of each case; the figures are medians
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
+    /// Seconds to wait before each case until the machine is quiet; then it is measured anyway, and the table says so
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    pub(crate) patience: u64,
     /// Where the figures go as JSON [default: out/latest.json beside this crate]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -18,6 +19,8 @@ pub(crate) struct Bed {
     pub(crate) rounds: u32,
     /// Bytes of the corpus, about.
     pub(crate) corpus_bytes: usize,
+    /// How long to wait until the machine is quiet.
+    pub(crate) patience: Duration,
     /// A Python that has the `openai-agents` package.
     pub(crate) python: Option<PathBuf>,
 }
@@ -31,6 +34,7 @@ impl Bed {
             ptyard: build_ptyard()?,
             rounds: args.rounds,
             corpus_bytes: args.corpus_mb as usize * 1_000_000,
+            patience: Duration::from_secs(args.patience),
             python,
         })
     }

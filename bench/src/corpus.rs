@@ -61,7 +61,7 @@ fn write_line(out: &mut Vec<u8>, number: u64, dice: &mut Dice) -> io::Result<()>
     let (colour, level) = LEVELS[dice.below(LEVELS.len())];
     write!(out, "\x1b[2m{:02}:{:02}.{number:06}\x1b[0m ", number / 60 % 60, number % 60)?;
     write!(out, "\x1b[{colour}m{level}\x1b[0m ")?;
-    for _ in 0..2 + dice.below(4) {
+    for _ in 0..2 + dice.below(5) {
         write!(out, "{} ", WORDS[dice.below(WORDS.len())])?;
     }
     writeln!(out, "\x1b[36mms\x1b[0m={}", dice.below(1000))

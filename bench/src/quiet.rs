@@ -1,6 +1,6 @@
 //! How busy the machine is with other things.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
@@ -17,8 +17,19 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
+    /// Waits until a second is quiet, for about `patience`; gives what the last second was like.
+    pub(crate) async fn settled(patience: Duration) -> Outcome<Self> {
+        let until = Instant::now() + patience;
+        loop {
+            let noise = Self::of_one_second().await?;
+            if noise.is_quiet() || Instant::now() >= until {
+                return Ok(noise);
+            }
+        }
+    }
+
     /// Watches for one second; this process does nothing in it.
-    pub(crate) async fn of_one_second() -> Outcome<Self> {
+    async fn of_one_second() -> Outcome<Self> {
         let before = Ticks::read()?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let after = Ticks::read()?;

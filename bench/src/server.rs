@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ptyard::client::Client;
 use ptyard_server::api::{ExecRequest, WindowReply, WindowRequest};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
+use tokio::io::unix::AsyncFd;
 use tokio::process::Command;
 
 use crate::Outcome;
@@ -45,9 +47,13 @@ impl Server {
         Ok(Client::connect(&socket(self.state.path())).await?)
     }
 
-    /// Ends the server and its programs.
+    /// Ends the server and its programs, and waits until its process is gone.
     pub(crate) async fn stop(mut self) -> Outcome<()> {
+        let pid =
+            i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
+        let process = AsyncFd::new(pidfd_open(pid, PidfdFlags::empty())?)?;
         self.client.stop().await?;
+        process.readable().await?.retain_ready();
         Ok(())
     }
 }
@@ -74,12 +80,12 @@ pub(crate) async fn run(ptyard: &Path, state: &Path, args: &[&str]) -> Outcome<V
 
 /// A program on a tty.
 pub(crate) fn on_a_tty(argv: &[&str], window: WindowRequest) -> ExecRequest {
-    ExecRequest {
-        argv: argv.iter().map(ToString::to_string).collect(),
-        tty: true,
-        window,
-        ..ExecRequest::default()
-    }
+    ExecRequest { tty: true, ..on_a_pipe(argv, window) }
+}
+
+/// A program that prints into a pipe.
+pub(crate) fn on_a_pipe(argv: &[&str], window: WindowRequest) -> ExecRequest {
+    ExecRequest { argv: argv.iter().map(ToString::to_string).collect(), window, ..ExecRequest::default() }
 }
 
 /// A window that ends at `until`, shows at most 50 tokens, and waits at most `longest`.

@@ -58,7 +58,7 @@ impl Case {
     }
 
     pub(crate) async fn run(self, bed: &Bed, report: &mut Report) -> Outcome<()> {
-        report.noise(self.name(), Noise::of_one_second().await?);
+        report.noise(self.name(), Noise::settled(bed.patience).await?);
         match self {
             Self::Drain => drain::run(bed, report).await,
             Self::Echo => echo::run(bed, report).await,

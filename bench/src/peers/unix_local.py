@@ -47,19 +47,19 @@ async def repl(session, program, questions):
     return {"ms": times, "wrong": wrong}
 
 
-async def first_window(session):
+async def first_window(session, tty):
     """The first 250 ms of a flood, in 50 tokens."""
     started = time.perf_counter()
-    update = await session.pty_exec_start("yes", tty=True, yield_time_s=0.25, max_output_tokens=50)
+    update = await session.pty_exec_start("yes", tty=tty, yield_time_s=0.25, max_output_tokens=50)
     took = (time.perf_counter() - started) * 1000
     await session.pty_terminate_all()
     return {"ms": took, "bytes": len(update.output)}
 
 
-async def unpolled(session, seconds):
+async def unpolled(session, tty, seconds):
     """How many KiB this process grows while nobody polls a flood."""
     before = resident_kib()
-    await session.pty_exec_start("yes", tty=True, yield_time_s=0.25, max_output_tokens=50)
+    await session.pty_exec_start("yes", tty=tty, yield_time_s=0.25, max_output_tokens=50)
     await asyncio.sleep(seconds)
     after = resident_kib()
     await session.pty_terminate_all()
