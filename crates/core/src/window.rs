@@ -11,9 +11,11 @@ mod collector;
 mod condition;
 mod limits;
 mod matcher;
+mod outcome;
 mod watch;
 
-pub use collector::{Collected, Collector, CollectorSpec, EndedBy, QuietAfter, Step};
+pub use collector::{Collector, CollectorSpec, QuietAfter};
 pub use condition::{Condition, ConditionError, Pattern, STATUS_NAMES};
 pub use limits::{Call, Ends, LimitError, WindowLimits};
 pub use matcher::MATCH_SPAN_BYTES;
+pub use outcome::{Collected, EndedBy, Step};

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::{Server, ServerConfig};
@@ -46,14 +47,14 @@ impl Watcher {
 }
 
 /// Serves until a signal or `ptyard stop` ends it.
-pub(crate) fn serve(state: &State, ground: Ground) -> Result<(), Failure> {
+pub(crate) fn serve(state: &State, ground: Ground, listen: Option<SocketAddr>) -> Result<(), Failure> {
     log_to_stderr();
     state.prepare()?;
     let mut watcher = match ground {
         Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
         Ground::Background => Watcher::Pipe(Readiness::on_stdout(state)?),
     };
-    let outcome = detach(ground).and_then(|()| run(state, &mut watcher));
+    let outcome = detach(ground).and_then(|()| run(state, listen, &mut watcher));
     outcome.inspect_err(|failure| watcher.failed(failure))
 }
 
@@ -69,12 +70,15 @@ fn detach(ground: Ground) -> Result<(), Failure> {
     std::env::set_current_dir("/").map_err(failed)
 }
 
-fn run(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
+fn run(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
+    if let Err(error) = ptyard_terminal::local::raise_open_files() {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
-    runtime.block_on(host(state, watcher))
+    runtime.block_on(host(state, listen, watcher))
 }
 
 /// Ready when a signal asks the server to stop.
@@ -91,13 +95,17 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-async fn host(state: &State, watcher: &mut Watcher) -> Result<(), Failure> {
+async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
     let yard = Yard::open(YardConfig::new(state.dir()))
         .map_err(|error| Failure::new(error.code(), error.to_string()))?;
-    let config = ServerConfig { socket: state.socket(), ..ServerConfig::in_state(state.dir().to_owned()) };
+    let config =
+        ServerConfig { socket: state.socket(), listen, ..ServerConfig::in_state(state.dir().to_owned()) };
     let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    if let Some(address) = server.tcp_address() {
+        tracing::info!(%address, "listening; the token is in the state directory's file `token`");
+    }
     watcher.ready();
     server.serve(stop).await;
     Ok(())

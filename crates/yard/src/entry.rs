@@ -82,8 +82,8 @@ impl Entry {
 
     /// Whether it still counts for its client: it runs, or its end was not handed over yet.
     pub(crate) fn counts(&self) -> bool {
-        !self.pruned.load(Ordering::Acquire)
-            && !(self.has_exited() && self.delivered_end.load(Ordering::Acquire))
+        let is_over = self.has_exited() && self.delivered_end.load(Ordering::Acquire);
+        !is_over && !self.pruned.load(Ordering::Acquire)
     }
 
     pub(crate) fn used(&self, now: Moment) {

@@ -65,7 +65,7 @@ impl Yard {
         let start = StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io };
         let surroundings = Surroundings {
             clock: self.inner.clock,
-            log: self.inner.config.log.clone(),
+            log: self.inner.config.log,
             observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
             pauses: self.inner.config.pauses.clone(),
         };

@@ -1,7 +1,7 @@
 //! The machine behind a window.
 
-use super::Condition;
 use super::watch::{Age, Watch};
+use super::{Collected, Condition, EndedBy, Step};
 use crate::truncate::{Truncated, Truncator};
 use crate::utf8::{Decoder, Sink};
 use crate::{Exit, Moment};
@@ -37,79 +37,14 @@ pub enum QuietAfter {
     Anything,
 }
 
-/// What ended a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EndedBy {
-    /// The program ended, and all it printed is in.
-    Exit,
-    /// Its time was over.
-    Deadline,
-    /// [`Condition::Quiet`].
-    Quiet,
-    /// [`Condition::Regex`].
-    Regex,
-    /// [`Condition::Prompt`].
-    Prompt,
-    /// [`Condition::Status`].
-    Status,
-}
-
-impl EndedBy {
-    /// The word for it in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Exit => "exit",
-            Self::Deadline => "deadline",
-            Self::Quiet => "quiet",
-            Self::Regex => "regex",
-            Self::Prompt => "prompt",
-            Self::Status => "status",
-        }
-    }
-}
-
-/// What is to be done now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Wait for more, at most until this moment.
-    Wait {
-        /// When to step again if nothing happens; `None` is never.
-        until: Option<Moment>,
-    },
-    /// The window has ended: [`Collector::finish`] it.
-    Done(EndedBy),
-}
-
-/// A window that was collected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collected {
-    /// The text, truncated once as a whole.
-    pub text: String,
-    /// Tokens of the whole text, when it was cut.
-    pub original_token_count: Option<u64>,
-    /// Log offset of the first byte.
-    pub from: u64,
-    /// Log offset after the last byte that the text stands for; the next window begins here.
-    pub next: u64,
-    /// Bytes between the two that were evicted before they were read.
-    pub evicted: u64,
-    /// What ended it.
-    pub ended_by: EndedBy,
-    /// The program's end, when everything printed before it is in this window or an earlier one.
-    pub exit: Option<Exit>,
-    /// What the regular expression matched, as plain text.
-    pub matched: Option<String>,
-}
-
 /// Collects a window from the bytes of a log.
 ///
 /// The driver feeds bytes in order from [`Collector::position`] on, tells what else happens, and asks
 /// [`Collector::step`] after each; it feeds all that the log has before it steps.
 ///
-/// Which end is told when several hold: first the condition that output meets by position (`regex`, `prompt`), since
-/// output comes before the exit; then the exit; then what was reached first of `status`, `quiet` and the deadline. So the
-/// answer does not depend on how the driver's wake-ups fell.
+/// Which end is told when several hold: first what the output meets (`regex`, `prompt`), since output comes before the
+/// exit; then the exit; then `status`; then `quiet` or the deadline, whichever was due first. So the answer does not
+/// depend on how late the driver woke up.
 ///
 /// # Invariants
 /// 1. Every byte in `from..position` was decoded once or is counted in `evicted`; the decoder holds back at most the last

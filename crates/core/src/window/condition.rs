@@ -217,7 +217,7 @@ mod tests {
         for text in ["", "Exit", "quite:500", "timeout:5", " exit"] {
             assert_eq!(refused(text).code(), ErrorCode::UnsupportedCondition, "{text}");
         }
-        for text in ["regex:(", "regex:(?=x)", "regex:\\1", "regex:((a{999}){999}){999}"] {
+        for text in ["regex:(", "regex:(?=x)", "regex:\\1", "regex:((a{999}){999}){999}", "regex:a{99999}"] {
             assert_eq!(refused(text).code(), ErrorCode::InvalidRegex, "{text}");
         }
     }

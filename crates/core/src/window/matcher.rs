@@ -208,6 +208,18 @@ mod tests {
         m.gap();
         m.push("b");
         assert_eq!(m.matched(), None);
+        m.push("\x1b]title");
+        m.gap();
+        m.push("ab");
+        assert_eq!(m.matched(), Some("ab"), "the string that hid it was cut off");
+    }
+
+    #[test]
+    fn a_match_before_a_gap_counts() {
+        let mut m = matcher("ab");
+        m.push("ab");
+        m.gap();
+        assert_eq!(m.matched(), Some("ab"));
     }
 
     proptest! {

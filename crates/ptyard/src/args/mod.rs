@@ -3,6 +3,7 @@
 mod program;
 mod usage;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -95,7 +96,13 @@ pub(crate) enum Command {
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
+        /// Listen on this loopback address too, for example 127.0.0.1:7777; callers send the token of the state
+        /// directory's `token` file
+        #[arg(long, value_name = "ADDR:PORT")]
+        listen: Option<SocketAddr>,
     },
+    /// Start real programs in a state directory of their own and show what happens to them
+    Demo,
     /// Stop the server: every program is ended, then the server
     Stop,
     /// Print the version of this program and of the server, if one runs

@@ -124,9 +124,23 @@ impl Passthrough {
         }
     }
 
-    /// Begins a sequence; one that was not complete passes as it is.
+    /// Begins a sequence. One that was not complete is given up, as a terminal does: left in, it would go on behind the
+    /// new one if that is dropped.
     fn begin(&mut self, out: &mut Vec<u8>) {
-        self.end(Verdict::Pass, out);
+        match self.state {
+            State::Ground => {}
+            State::Escape | State::Csi if self.flows => {
+                self.keep(CAN, out);
+                self.end(Verdict::Pass, out);
+            }
+            State::Escape | State::Csi => self.end(Verdict::Drop, out),
+            State::Text(kind) | State::TextEscape(kind) => {
+                let verdict = self.judge_text(kind);
+                self.keep(ESC, out);
+                self.keep(b'\\', out);
+                self.end(verdict, out);
+            }
+        }
         self.held.push(ESC);
         self.state = State::Escape;
     }
@@ -248,11 +262,18 @@ mod tests {
             "\x1b[?1049h\x1b[>1u\x1b[?2004h\x1b[<u\x1b[22;0t",
             "\x1b]0;title\x07\x1b]52;c;aGk=\x1b\\\x1b]8;;http://x\x1b\\X\x1b]8;;\x1b\\",
             "\x1bP1;2qsixel\x1b\\\x1b_Gkitty\x1b\\\x1b(0\x1b7\x1b8\x1b#8",
-            "\x1b[3\x1b[4m\x1b]2;given up\x1b[5m\x1b[6\x18x",
             "\x1b[1;2r\x1b[5 q\x1b[>4;2m\x1b[>1n",
         ] {
             assert_eq!(passed(same.as_bytes()), same);
         }
+    }
+
+    #[test]
+    fn a_sequence_that_was_given_up_does_not_go_on_behind_one_that_is_dropped() {
+        assert_eq!(passed(b"\x1b[3\x1b[4m\x1b[6\x18x"), "\x1b[4m\x1b[6\x18x");
+        assert_eq!(passed(b"\x1b]2;given up\x1b[5m"), "\x1b]2;given up\x1b\\\x1b[5m");
+        assert_eq!(passed(b"\x1b(\x1b[?u0"), "0", "not the line drawing set");
+        assert_eq!(passed(b"\x1b]0;t\x1b[6nleft"), "\x1b]0;t\x1b\\left");
     }
 
     #[test]

@@ -51,8 +51,13 @@ pub(super) async fn kill(place: &Place, args: &KillArgs) -> Result<u8, Failure> 
 
 fn killed(reply: &KillReply) -> String {
     let how = reply.exit.as_ref().map_or_else(|| "ended".to_owned(), window::ended);
-    let signal = reply.last_signal.map_or_else(String::new, |signal| format!(", last signal {signal}"));
-    format!("{how} ({} processes found{signal})\n", reply.found)
+    let signal =
+        reply.last_signal.map_or_else(String::new, |signal| format!(", the last signal was {signal}"));
+    match reply.found {
+        0 => format!("{how}; nothing was left to end\n"),
+        1 => format!("{how}; 1 process was found{signal}\n"),
+        found => format!("{how}; {found} processes were found{signal}\n"),
+    }
 }
 
 /// Stops the server and returns when its process is gone. It is done when none runs.

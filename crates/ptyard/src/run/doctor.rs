@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ptyard_terminal::local::{Containment, LocalBackend};
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use serde::Serialize;
@@ -150,17 +151,17 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// Asks the backend itself, which makes a cgroup and removes it again: permission to move processes depends on more
+/// than modes.
 fn cgroup() -> Check {
-    const NAME: &str = "cgroup2";
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else {
-        return note(NAME, "not used here: processes of a program are found by their session and parents");
-    };
-    let dir = Path::new("/sys/fs/cgroup").join(path);
-    if access(dir.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
-        good(NAME, format!("{} can be written", dir.display()))
-    } else {
-        note(NAME, "cannot be written: processes of a program are found by their session and parents")
+    const NAME: &str = "process trees";
+    match LocalBackend::new().map(|backend| backend.containment()) {
+        Ok(Containment::Cgroup) => good(NAME, "kept together in cgroups"),
+        Ok(Containment::Walk) => note(
+            NAME,
+            "no cgroup (version 2) can be written here: they are found by looking at all processes",
+        ),
+        Err(error) => problem(NAME, format!("programs cannot be kept together: {error}")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod control;
 mod debug;
+mod demo;
 mod doctor;
 mod events;
 mod exec;
@@ -94,10 +95,12 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { daemon } => {
-            serve::serve(&place.state, if daemon { Ground::Background } else { Ground::Foreground })?;
+        Command::Serve { daemon, listen } => {
+            let ground = if daemon { Ground::Background } else { Ground::Foreground };
+            serve::serve(&place.state, ground, listen)?;
             Ok(status::DONE)
         }
+        Command::Demo => demo::demo(),
         command => block_on(command_on(&place, command)),
     }
 }
@@ -122,7 +125,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
-        Command::Serve { .. } | Command::Debug { .. } => {
+        Command::Serve { .. } | Command::Debug { .. } | Command::Demo => {
             Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
         }
     }

@@ -82,7 +82,7 @@ pub(crate) fn ended(exit: &ExitInfo) -> String {
         text.push_str(&format!(" (by {})", print::printable(by)));
     }
     if exit.descendants > 0 {
-        text.push_str(&format!("; {} of its processes still run", exit.descendants));
+        text.push_str(&format!("; {} of its processes ran on", exit.descendants));
     }
     text
 }
@@ -111,6 +111,6 @@ mod tests {
     #[test]
     fn a_kill_says_who_asked_and_what_is_left() {
         let killed = ExitInfo { by: Some("kill".into()), descendants: 2, ..exit(None, Some(9), "killed") };
-        assert_eq!(ended(&killed), "ended by signal 9 (by kill); 2 of its processes still run");
+        assert_eq!(ended(&killed), "ended by signal 9 (by kill); 2 of its processes ran on");
     }
 }

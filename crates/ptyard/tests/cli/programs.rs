@@ -241,7 +241,7 @@ fn kill_says_what_it_did_and_fails_when_something_survived() {
     let output = Fake::answering(&killed).run(&["kill", "1000", "--grace", "50"]);
     assert_eq!(
         (out(&output).as_str(), output.status.code()),
-        ("exited 0 (3 processes found, last signal 15)\n", Some(0))
+        ("exited 0; 3 processes were found, the last signal was 15\n", Some(0))
     );
     let output = Fake::answering(&with(killed, json!({"survivors": [42]}))).run(&["kill", "1000"]);
     assert_eq!(

@@ -24,8 +24,8 @@ const SO: u8 = 0x0e;
 ///
 /// # Invariants
 ///
-/// 1. `plain_since <= pen_since_or_end`: both are offsets that were scanned.
-/// 2. What was scanned from `plain_since` on, moves the cursor only along its row and down, see
+/// 1. `plain_since` and `pen_since` never go back, and are ends of sequences that were scanned, or 0.
+/// 2. What was scanned from `plain_since` on moves the cursor only along its row and down, see
 ///    [`Scanner::plain_since`].
 #[derive(Debug, Clone, Default)]
 pub struct Scanner {

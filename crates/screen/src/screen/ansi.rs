@@ -2,9 +2,10 @@
 
 use std::io::Write as _;
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
-use super::style::Style;
+use super::glyph::ZWJ;
+use super::style::{Colour, Style};
 use super::view::{Line, View};
 use crate::modes::{Mouse, MouseEncoding};
 
@@ -26,7 +27,7 @@ pub(super) fn draw(view: &View) -> Vec<u8> {
     if view.modes.alt_screen {
         out.extend_from_slice(b"\x1b[?1049h");
     }
-    out.extend_from_slice(b"\x1b[H\x1b[2J");
+    out.extend_from_slice(b"\x1b[H\x1b[J");
     put!(out, "\x1b]2;{}\x1b\\", view.title);
     lines(view, &mut out);
     state(view, &mut out);
@@ -42,14 +43,31 @@ fn lines(view: &View, out: &mut Vec<u8>) {
         if i == last {
             break;
         }
-        // The next row starts by wrapping, if it has something that wraps.
-        let next_has_text = view.lines[i + 1].runs.first().is_some_and(|run| run.bytes > 0);
-        let wraps = line.wrapped && used && next_has_text;
-        if !wraps {
-            out.extend_from_slice(b"\x1b[0m\r\n");
+        let next = &view.lines[i + 1];
+        let next_run = next.runs.first().filter(|run| run.bytes > 0);
+        // An emoji would join one that ends in a joiner.
+        let joins = line.text.ends_with(ZWJ) && !next.text.starts_with(|c: char| c.is_ascii());
+        out.extend_from_slice(b"\x1b[0m");
+        match next_run {
+            // The next row starts by wrapping. A new row takes the colour of the pen that led to it, so the pen
+            // has to be plain.
+            Some(run) if line.wrapped && used && !joins => {
+                if run.style.background != Colour::Default && has_gap(view, line) {
+                    out.extend_from_slice(b"\r\n");
+                } else if run.style.background != Colour::Default {
+                    out.extend_from_slice(b" \r");
+                }
+            }
+            _ => out.extend_from_slice(b"\r\n"),
         }
     }
     out.extend_from_slice(b"\x1b[0m");
+}
+
+/// Whether the last cell of a row was left free by a wide character.
+fn has_gap(view: &View, line: &Line) -> bool {
+    let width: u16 = line.runs.iter().map(|run| run.cols).sum();
+    width < view.size.cols() || line.runs.last().is_some_and(|run| run.bytes == 0)
 }
 
 /// Paints one row from its first column; tells whether there was anything.
@@ -140,8 +158,7 @@ fn last_cell(view: &View) -> Option<(u16, &str, Style)> {
         let width = last.width()? as u16;
         (run.col + run.cols - width, &text[text.len() - last.len_utf8()..])
     };
-    let width = text.width() as u16;
-    (col + width.clamp(1, 2) >= view.size.cols()).then_some((col, text, run.style))
+    (run.col + run.cols == view.size.cols()).then_some((col, text, run.style))
 }
 
 fn modes(view: &View, out: &mut Vec<u8>) {

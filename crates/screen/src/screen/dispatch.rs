@@ -46,7 +46,7 @@ impl Emulator {
         self.preceding = None;
     }
 
-    /// Whatever moves the cursor to another row ends a pending wrap, as in xterm.
+    /// Whatever moves the cursor ends a pending wrap, as in xterm. The engine does that itself for most moves.
     fn end_wrap(&mut self) {
         self.term.grid_mut().cursor.input_needs_wrap = false;
     }
@@ -138,7 +138,10 @@ impl Emulator {
             }
             (0, 0, b'G' | b'`') => self.goto_col(count - 1),
             (0, 0, b'H' | b'f') => term.goto(count as i32 - 1, usize::from(csi.param(1, 1)) - 1),
-            (0, 0, b'I') => term.move_forward_tabs(csi.param(0, 1)),
+            (0, 0, b'I') => {
+                term.move_forward_tabs(csi.param(0, 1));
+                self.end_wrap();
+            }
             (0, 0, b'J') => self.erase_screen(csi.param(0, 0)),
             (0, 0, b'K') => match csi.param(0, 0) {
                 0 => term.clear_line(LineClearMode::Right),
@@ -152,7 +155,10 @@ impl Emulator {
             (0, 0, b'S') => term.scroll_up(count),
             (0, 0, b'T') => term.scroll_down(count),
             (0, 0, b'X') => term.erase_chars(count),
-            (0, 0, b'Z') => term.move_backward_tabs(csi.param(0, 1)),
+            (0, 0, b'Z') => {
+                term.move_backward_tabs(csi.param(0, 1));
+                self.end_wrap();
+            }
             (0, 0, b'b') => self.repeat(preceding, count),
             (0, 0, b'd') => term.goto_line(count as i32 - 1),
             (0, 0, b'g') => match csi.param(0, 0) {

@@ -24,7 +24,9 @@ pub(super) fn view(emulator: &Emulator, scrollback: usize, frame_incomplete: boo
     let grid = emulator.term.grid();
     let scrollback = scrollback.min(grid.history_size());
     let rows = i32::from(emulator.size.rows());
-    let lines = (-(scrollback as i32)..rows).map(|row| line(&grid[GridLine(row)])).collect();
+    let lines = (-(scrollback as i32)..rows)
+        .map(|row| line(&grid[GridLine(row)], (row + 1 < rows).then(|| &grid[GridLine(row + 1)])))
+        .collect();
     let saved = &grid.saved_cursor;
     let charsets = &grid.cursor.charsets;
     let is_drawing = |index| charsets[index] == StandardCharset::SpecialCharacterAndLineDrawing;
@@ -54,7 +56,11 @@ pub(super) fn view(emulator: &Emulator, scrollback: usize, frame_incomplete: boo
 
 /// A row as text and runs. A half of a wide character without its other half is a blank, so that every row keeps
 /// its columns.
-fn line(row: &Row<Cell>) -> Line {
+fn line(row: &Row<Cell>, next: Option<&Row<Cell>>) -> Line {
+    let starts_wide = |row: &Row<Cell>| {
+        row[Column(0)].flags.contains(Flags::WIDE_CHAR)
+            && row[Column(1)].flags.contains(Flags::WIDE_CHAR_SPACER)
+    };
     let columns = row.len();
     let wrapped = columns > 0 && row[Column(columns - 1)].flags.contains(Flags::WRAPLINE);
     let mut text = String::with_capacity(columns);
@@ -73,8 +79,8 @@ fn line(row: &Row<Cell>) -> Line {
             || cell.c == '\t'
         {
             text.push(' ');
-        } else if is_leading && wrapped && col + 1 == columns {
-            // Left free by a wide character that went to the next row: no text.
+        } else if is_leading && wrapped && col + 1 == columns && next.is_some_and(starts_wide) {
+            // Left free by the wide character that went to the next row: no text.
         } else {
             text.push(cell.c);
             for &c in cell.zerowidth().unwrap_or_default() {

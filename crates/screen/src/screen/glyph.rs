@@ -15,7 +15,7 @@ use super::emulator::Emulator;
 /// of accents without a bound would be memory without a bound.
 const MAX_COMBINING: usize = 32;
 
-const ZWJ: char = '\u{200d}';
+pub(super) const ZWJ: char = '\u{200d}';
 const EMOJI_PRESENTATION: char = '\u{fe0f}';
 pub(super) const SKIN_TONES: std::ops::RangeInclusive<char> = '\u{1f3fb}'..='\u{1f3ff}';
 
@@ -152,7 +152,7 @@ impl Emulator {
         if width > 0 {
             let follows_joiner = is_wide
                 && zero_width.last() == Some(&ZWJ)
-                && (width == 2 && !c.is_alphanumeric() || is_emoji_pair(c, EMOJI_PRESENTATION));
+                && if width == 2 { !c.is_alphanumeric() } else { is_emoji_pair(c, EMOJI_PRESENTATION) };
             let gets_tone = is_tone && zero_width.is_empty() && makes_pair;
             if !(follows_text && is_behind && (follows_joiner || gets_tone)) {
                 return false;

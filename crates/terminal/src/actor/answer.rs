@@ -84,6 +84,10 @@ impl Actor {
             if came_back && tty.program_in_foreground {
                 continue;
             }
+            // This answer is the question itself: echoed, it would be asked again for good. Who asks has the echo off.
+            if tty.echo && matches!(waiting.query, Query::ProgramStatus { .. }) {
+                continue;
+            }
             let context = self.reply_context(&waiting, now);
             if let Some(bytes) = reply(&waiting.query, &context) {
                 self.queue.push_answer(bytes);

@@ -25,8 +25,7 @@ impl Actor {
             return;
         }
         let before = self.now.end;
-        loop {
-            let Some(source) = &mut self.source else { break };
+        while let Some(source) = &mut self.source {
             if self.now.end - before >= BYTES_PER_TURN as u64 {
                 cx.waker().wake_by_ref();
                 break;

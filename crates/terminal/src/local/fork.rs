@@ -174,6 +174,7 @@ fn fork(order: &Order) -> Result<(Child, Ends), StartError> {
         },
         cgroup: order.cgroup.as_ref().map(|dir| dir.as_fd()),
         timer_slack_ns: order.timer_slack_ns,
+        open_files: super::open_files::for_programs(),
         report: report_writer.as_fd(),
     })
     .map_err(|error| errors::spawn_failed("cannot fork", &error))?;
@@ -274,6 +275,7 @@ pub(super) fn can_start_in(dir: BorrowedFd<'_>) -> io::Result<()> {
         controlling: Controlling::None,
         cgroup: Some(dir),
         timer_slack_ns: None,
+        open_files: None,
         report: null,
     })?;
     child.reap();

@@ -31,6 +31,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) cgroup: Option<BorrowedFd<'a>>,
     /// Timer slack in nanoseconds, when it is used as an inherited mark.
     pub(crate) timer_slack_ns: Option<u64>,
+    /// Soft limit of open files, when it is not to be this process's own.
+    pub(crate) open_files: Option<u64>,
     /// Where the child writes a [`Failure`]; above 2, and closed on exec.
     pub(crate) report: BorrowedFd<'a>,
 }
@@ -264,6 +266,13 @@ fn try_become_program(plan: &Plan<'_>, pointers: &Pointers) -> Failure {
         close_others_on_exec();
         if let Some(ns) = plan.timer_slack_ns {
             libc::prctl(libc::PR_SET_TIMERSLACK, ns);
+        }
+        if let Some(soft) = plan.open_files {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+                limit.rlim_cur = soft.min(limit.rlim_max);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+            }
         }
         if libc::chdir(plan.cwd.as_ptr()) < 0 {
             return Failure::now(Stage::Chdir);
