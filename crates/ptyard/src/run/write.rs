@@ -17,9 +17,6 @@ use crate::failure::{Failure, status};
 
 /// Bytes of a file in one request: what one request may hold.
 const PART_BYTES: usize = 1 << 20;
-/// Milliseconds of the window of one part. What the program did not take by then is typed again with the next one; a
-/// program that prints nothing meanwhile holds the file up by this much per part at most.
-const PART_WINDOW_MS: u64 = 100;
 /// A program that takes nothing for this long does not read.
 const STALL: Duration = Duration::from_secs(10);
 
