@@ -42,7 +42,7 @@ impl InProcess {
 
     /// Types and takes a window.
     pub(crate) async fn write(&self, at: TerminalId, bytes: Vec<u8>, window: WindowSpec) -> Outcome<Window> {
-        let spec = WriteSpec { input: TypedInput::Bytes(bytes), key: None, since: None, window };
+        let spec = WriteSpec { input: TypedInput::Bytes(bytes), window, ..WriteSpec::default() };
         Ok(self.yard.write(&TerminalRef::Id(at), spec).await?.commit())
     }
 
