@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ptyard_core::Exit;
 use ptyard_core::window::EndedBy;
+use ptyard_terminal::{WindowCall, WindowCursor};
 use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
@@ -103,8 +104,13 @@ async fn r23_a_descendant_that_holds_the_terminal_does_not_hold_the_end() {
         assert_eq!(last.exit, Some(Exit { descendants: 1, ..Exit::exited(0) }));
         let took = stage.clock.now().since(began);
         assert!(took <= Duration::from_millis(500), "{took:?}");
-        // What the descendant prints later is in the log and can be read by offset.
+        // What the descendant prints later is in the log and can be read by offset, and is in no window, whether that
+        // begins at the end or before it.
         stage.print(b"late").await;
+        assert_eq!(stage.window().await.text, "");
+        let own = WindowCall { cursor: WindowCursor::Own(0), ..stage.call_now() };
+        let again = stage.take(own).await;
+        assert_eq!((again.text.as_str(), again.next), ("started\n", 8));
         let mut late = Vec::new();
         stage.terminal.log().read(8, 100, &mut late).unwrap();
         assert_eq!(late, b"late");
