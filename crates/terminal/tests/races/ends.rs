@@ -48,6 +48,7 @@ async fn r11_an_exit_code_that_is_visible_early_ends_nothing() {
         let stage = Stage::new(io).await;
         stage.print(b"\xc3").await;
         stage.script.exit(Exit::exited(0));
+        stage.settles().await;
         let first = stage.window().await;
         assert_eq!(
             (first.text.as_str(), first.exit, first.next),
@@ -67,6 +68,7 @@ async fn r12_an_end_of_output_without_an_exit_ends_nothing() {
         let stage = Stage::new(io).await;
         stage.print(b"out").await;
         stage.script.close_output();
+        stage.settles().await;
         let first = stage.window().await;
         assert_eq!((first.text.as_str(), first.exit), ("out", None));
         stage.script.exit(Exit::signaled(9));
@@ -81,6 +83,7 @@ async fn r20_no_data_yet_is_not_the_end() {
         let stage = Stage::new(io).await;
         stage.print(b"first ").await;
         stage.script.exit(Exit::exited(0));
+        stage.settles().await;
         assert!(stage.window().await.exit.is_none());
         // The relay delivers the last chunk half a second after the exit.
         tokio::time::sleep(Duration::from_millis(500)).await;
