@@ -239,7 +239,8 @@ impl Terminal {
         let written = match in_time {
             Some(written) => written,
             None => {
-                drop(cancel);
+                // If the answer is on its way already, nobody listens, and that is well.
+                let _answered = cancel.send(());
                 answer.await
             }
         };

@@ -59,11 +59,22 @@ pub(super) struct Typing {
     typed: Typed,
     taken: usize,
     mark: Option<u64>,
-    /// Resolves when the caller takes the write back or is gone; `None` for our own replies to queries.
+    /// Resolves when the caller's deadline has come, or the caller is gone; `None` for our own replies to queries.
     cancelled: Option<oneshot::Receiver<()>>,
+    /// What `cancelled` resolved to.
+    cancel: Option<Cancel>,
     reply: Option<oneshot::Sender<Written>>,
     /// `None` for our own replies, whose number is bounded where they are made.
     _place: Option<Place>,
+}
+
+/// Why a write is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cancel {
+    /// Its caller waits no longer.
+    Deadline,
+    /// Its caller is gone.
+    Gone,
 }
 
 impl Job {
@@ -78,6 +89,7 @@ impl Job {
             taken: 0,
             mark: None,
             cancelled: Some(cancelled),
+            cancel: None,
             reply: Some(reply),
             _place: Some(place),
         })
@@ -89,6 +101,7 @@ impl Job {
             taken: 0,
             mark: None,
             cancelled: None,
+            cancel: None,
             reply: None,
             _place: None,
         })
@@ -232,13 +245,17 @@ impl Typing {
                 self.finish(0, false, end);
                 return TypingStep::Finished;
             }
-            if self.is_cancelled(cx) {
+            let cancel = self.poll_cancel(cx);
+            // A deadline, even one that has passed when the write comes, still lets it be tried once.
+            let untried = cancel == Some(Cancel::Deadline) && self.mark.is_none();
+            if cancel.is_some() && !untried {
                 let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
                 self.finish(rest, false, end);
                 return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
             }
             self.mark.get_or_insert(end);
             match sink.poll_write(cx, &self.typed.bytes[self.taken..]) {
+                Poll::Pending if untried => {}
                 Poll::Pending => return TypingStep::Waits(self),
                 Poll::Ready(Ok(taken)) => self.taken += taken,
                 Poll::Ready(Err(error)) => {
@@ -250,14 +267,21 @@ impl Typing {
         }
     }
 
-    fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
-        self.cancelled.as_mut().is_some_and(|cancelled| Pin::new(cancelled).poll(cx).is_ready())
+    /// Why it is taken back, once it is.
+    fn poll_cancel(&mut self, cx: &mut Context<'_>) -> Option<Cancel> {
+        if self.cancel.is_none()
+            && let Some(cancelled) = &mut self.cancelled
+            && let Poll::Ready(told) = Pin::new(cancelled).poll(cx)
+        {
+            self.cancel = Some(if told.is_ok() { Cancel::Deadline } else { Cancel::Gone });
+        }
+        self.cancel
     }
 
     /// Itself, unless it was cancelled before it began: then it is answered.
     fn unless_cancelled(mut self, cx: &mut Context<'_>, end: u64) -> Option<Self> {
         debug_assert_eq!(self.taken, 0, "invariant 1: only the first job has begun");
-        if !self.is_cancelled(cx) {
+        if self.poll_cancel(cx).is_none() {
             return Some(self);
         }
         let all = self.typed.bytes.len();
@@ -339,6 +363,27 @@ mod tests {
             Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
         );
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_write_whose_deadline_has_passed_is_tried_once_and_one_whose_caller_is_gone_is_not() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (late, cancel, mut answer) = job(Typed::raw(&b"late"[..]));
+        let (abandoned, gone, mut unheard) = job(Typed::raw(&b"gone"[..]));
+        queue.push(late);
+        cancel.send(()).unwrap();
+        *slow.room.lock().unwrap() = 3;
+        turn(&mut queue, &mut sink);
+        let taken = answer.try_recv().unwrap();
+        assert_eq!((taken.taken, taken.taken_back), (3, 1));
+        queue.push(abandoned);
+        drop(gone);
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert_eq!(unheard.try_recv().unwrap().taken_back, 4);
+        assert_eq!(*slow.got.lock().unwrap(), b"lat");
     }
 
     #[test]
