@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ptyard::client::Client;
 use ptyard_server::api::{ExecRequest, WindowReply, WindowRequest};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
-use tokio::io::unix::AsyncFd;
 use tokio::process::Command;
 
 use crate::Outcome;
@@ -51,9 +51,10 @@ impl Server {
     pub(crate) async fn stop(mut self) -> Outcome<()> {
         let pid =
             i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
-        let process = AsyncFd::new(pidfd_open(pid, PidfdFlags::empty())?)?;
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
         self.client.stop().await?;
-        process.readable().await?.retain_ready();
+        let gone = move || poll(&mut [PollFd::new(&process, PollFlags::IN)], None);
+        tokio::task::spawn_blocking(gone).await??;
         Ok(())
     }
 }
