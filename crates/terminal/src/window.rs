@@ -118,9 +118,6 @@ fn tell(collector: &mut Collector, seen: &Progress) {
     if let Some(last) = seen.last_output {
         collector.last_output(last);
     }
-    if let Some(sealed) = &seen.sealed {
-        collector.sealed(sealed.exit.clone(), sealed.end);
-    }
     if let Some(prompt) = seen.prompt {
         collector.prompt_at(prompt);
     }
@@ -186,6 +183,10 @@ impl Terminal {
         loop {
             wake.borrow_and_update();
             let seen = progress.borrow().clone();
+            // First the end, so that nothing behind it is taken: what a descendant prints later is no part of any window.
+            if let Some(sealed) = &seen.sealed {
+                collector.sealed(sealed.exit.clone(), sealed.end);
+            }
             if wants.text {
                 at = self.feed(&mut collector, at, &seen, call.deadline, &mut buffer)?;
             } else {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ptyard_core::Exit;
 use ptyard_core::window::EndedBy;
+use ptyard_terminal::{WindowCall, WindowCursor};
 use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
@@ -47,6 +48,7 @@ async fn r11_an_exit_code_that_is_visible_early_ends_nothing() {
         let stage = Stage::new(io).await;
         stage.print(b"\xc3").await;
         stage.script.exit(Exit::exited(0));
+        stage.settles().await;
         let first = stage.window().await;
         assert_eq!(
             (first.text.as_str(), first.exit, first.next),
@@ -66,6 +68,7 @@ async fn r12_an_end_of_output_without_an_exit_ends_nothing() {
         let stage = Stage::new(io).await;
         stage.print(b"out").await;
         stage.script.close_output();
+        stage.settles().await;
         let first = stage.window().await;
         assert_eq!((first.text.as_str(), first.exit), ("out", None));
         stage.script.exit(Exit::signaled(9));
@@ -80,6 +83,7 @@ async fn r20_no_data_yet_is_not_the_end() {
         let stage = Stage::new(io).await;
         stage.print(b"first ").await;
         stage.script.exit(Exit::exited(0));
+        stage.settles().await;
         assert!(stage.window().await.exit.is_none());
         // The relay delivers the last chunk half a second after the exit.
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -103,8 +107,13 @@ async fn r23_a_descendant_that_holds_the_terminal_does_not_hold_the_end() {
         assert_eq!(last.exit, Some(Exit { descendants: 1, ..Exit::exited(0) }));
         let took = stage.clock.now().since(began);
         assert!(took <= Duration::from_millis(500), "{took:?}");
-        // What the descendant prints later is in the log and can be read by offset.
+        // What the descendant prints later is in the log and can be read by offset, and is in no window, whether that
+        // begins at the end or before it.
         stage.print(b"late").await;
+        assert_eq!(stage.window().await.text, "");
+        let own = WindowCall { cursor: WindowCursor::Own(0), ..stage.call_now() };
+        let again = stage.take(own).await;
+        assert_eq!((again.text.as_str(), again.next), ("started\n", 8));
         let mut late = Vec::new();
         stage.terminal.log().read(8, 100, &mut late).unwrap();
         assert_eq!(late, b"late");

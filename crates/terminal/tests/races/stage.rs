@@ -57,6 +57,11 @@ impl Stage {
         self.reaches(want).await;
     }
 
+    /// The actor has done all it can: the paused clock moves only when everybody waits.
+    pub(crate) async fn settles(&self) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
     pub(crate) async fn reaches(&self, end: u64) {
         let mut progress = self.terminal.progress();
         soon("the log grows", progress.wait_for(|progress| progress.end >= end)).await.unwrap();

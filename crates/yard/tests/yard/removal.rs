@@ -27,6 +27,7 @@ async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
         hold.reached().await;
         removal.abort();
         assert!(removal.await.unwrap_err().is_cancelled());
+        assert!(stage.log_directory(stage.yard.info(&at).unwrap().id).exists(), "the files too");
     }
     let window = stage.yard.write(&at, poll(until("exit"))).await.unwrap().commit();
     assert_eq!((window.output.as_str(), window.exit), ("tail", Some(Exit::exited(5))));
