@@ -1,11 +1,9 @@
-//! What every case needs: the program, the peers, and a machine that is set up.
+//! What every case needs: the program, the peers, and how to measure.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Outcome;
 use crate::args::Args;
@@ -26,9 +24,8 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Builds the program, raises the limit of descriptors (servers started from here inherit it) and finds the peers.
+    /// Builds the program and finds the peers.
     pub(crate) fn prepare(args: &Args) -> Outcome<Self> {
-        raise_descriptor_limit()?;
         let python = unix_local::python().inspect_err(|why| eprintln!("unix_local is left out: {why}")).ok();
         Ok(Self {
             ptyard: build_ptyard()?,
@@ -52,9 +49,4 @@ fn build_ptyard() -> Outcome<PathBuf> {
         return Err(format!("{} could not be built", program.display()).into());
     }
     Ok(program)
-}
-
-fn raise_descriptor_limit() -> Outcome<()> {
-    let most = getrlimit(Resource::Nofile).maximum;
-    Ok(setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })?)
 }
