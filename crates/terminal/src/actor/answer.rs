@@ -27,6 +27,10 @@ const LOOKS: [Duration; 4] = [
     Duration::from_millis(150),
 ];
 
+/// How long a line editor that commands were entered in may take to show that it is back. It switches to raw mode first
+/// and draws its prompt then; a question read in between looks as if the line editor had asked it.
+const REDRAW: Duration = Duration::from_millis(60);
+
 struct Waiting {
     at: u64,
     query: Query,
@@ -101,6 +105,12 @@ impl Actor {
                 || (waiting.line_editors > 0 && self.answers.line_editors > waiting.line_editors);
             if came_back && tty.program_in_foreground {
                 continue;
+            }
+            let may_be_back = self.answers.line_entered && waiting.line_editors > 0;
+            if may_be_back && tty.program_in_foreground && now < waiting.asked + REDRAW {
+                self.answers.waiting.push_front(waiting);
+                self.look_again_later(now);
+                return;
             }
             // This answer is the question itself: echoed, it would be asked again for good. Who asks has the echo off.
             if tty.echo && matches!(waiting.query, Query::ProgramStatus { .. }) {
