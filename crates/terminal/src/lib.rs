@@ -15,6 +15,7 @@ pub mod log;
 mod observed;
 mod pause;
 mod progress;
+mod sizes;
 mod sys;
 mod terminal;
 mod window;
@@ -27,5 +28,5 @@ pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent
 pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
-pub use terminal::{Surroundings, Terminal, TerminalError};
+pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
 pub use window::{Ready, WindowCall, WindowCursor};

@@ -9,6 +9,7 @@ use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::{Terminal, Written};
 
 use crate::error::YardError;
+use crate::position::Position;
 use crate::record::Record;
 use crate::spec::{Info, TypedInput};
 
@@ -55,6 +56,14 @@ impl Entry {
             keys: Mutex::default(),
         };
         entry.used(now);
+        entry
+    }
+
+    /// A terminal of an earlier server, whose short id may have been told to somebody.
+    pub(crate) fn earlier(terminal: Terminal, record: Record, position: Position, now: Moment) -> Self {
+        let entry = Self::new(terminal, record, now);
+        entry.told.store(true, Ordering::Release);
+        entry.delivered_end.store(position.end, Ordering::Release);
         entry
     }
 

@@ -9,6 +9,7 @@ mod command;
 mod input;
 mod look;
 mod output;
+mod resume;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -35,6 +36,7 @@ use crate::clock::Clock;
 use crate::log::{LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved, TerminalEvent};
 use crate::progress::{Progress, Sealed};
+use crate::sizes;
 
 /// Most commands handled in one turn, so that output and commands cannot starve each other.
 const COMMANDS_PER_TURN: usize = 16;
@@ -89,12 +91,21 @@ pub(crate) struct Parts {
     pub(crate) reader: LogReader,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) past: Past,
 }
 
-/// Starts the task of a terminal.
+/// What there was before the actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Nothing.
+    None,
+    /// Another server's actor. Output from `unseen_from` on was written when there was none.
+    Earlier { unseen_from: Option<u64> },
+}
+
+/// Starts the task of a terminal. The sizes it had so far stand in `observed`.
 pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Progress>) {
-    let size = parts.io.size();
-    parts.observed.lock().sizes.push((0, size));
+    let size = parts.observed.lock().sizes.last().map_or(parts.io.size(), |(_, size)| *size);
     let (commands, receiver) = mpsc::channel(command::COMMANDS);
     let now = Progress::start(size);
     let (progress, watcher) = watch::channel(now.clone());
@@ -126,6 +137,9 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         observer: parts.observer,
         timer: None,
     };
+    if let Past::Earlier { unseen_from } = parts.past {
+        actor.resume(unseen_from);
+    }
     tokio::spawn(async move {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
@@ -211,6 +225,9 @@ impl Actor {
         self.control.resize(size)?;
         self.now.size = size;
         self.observed.lock().sizes.push((self.now.end, size));
+        if let Err(error) = sizes::note(self.reader.dir(), self.now.end, size) {
+            tracing::warn!(%error, "a size is not written down: a screen after a restart may be wrong");
+        }
         self.observer.event(TerminalEvent::Resized(size));
         Ok(())
     }
