@@ -27,7 +27,8 @@ pub(crate) fn command(state: &State) -> Result<KeeperCommand, Failure> {
 /// Keeps programs until none is left and no server is there.
 pub(crate) fn keep(state: &State) -> Result<(), Failure> {
     serve::log_to_stderr();
-    let failed = |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("the keeper fails: {error}"));
+    let failed =
+        |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("the keeper fails: {error}"));
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     if let Err(error) = ptyard_terminal::local::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");

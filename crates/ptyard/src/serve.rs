@@ -110,8 +110,7 @@ async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) 
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
     let config = YardConfig { keeper: Some(keep::command(state)?), ..YardConfig::new(state.dir()) };
-    let yard = Yard::open(config)
-        .map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config =
         ServerConfig { socket: state.socket(), listen, ..ServerConfig::in_state(state.dir().to_owned()) };
     let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;

@@ -116,7 +116,11 @@ impl Terminal {
     ///
     /// # Errors
     /// When the log cannot be written; the program is ended then.
-    pub fn resume(earlier: Earlier, resumed: Resumed<'_>, surroundings: Surroundings) -> Result<Self, TerminalError> {
+    pub fn resume(
+        earlier: Earlier,
+        resumed: Resumed<'_>,
+        surroundings: Surroundings,
+    ) -> Result<Self, TerminalError> {
         let Earlier { id, started, unseen_from } = earlier;
         let Resumed { io, directory, position } = resumed;
         let log = LogWriter::reopen(directory, surroundings.log)?;

@@ -53,7 +53,8 @@ pub(super) async fn kill(place: &Place, args: &KillArgs) -> Result<u8, Failure> 
 
 fn killed(reply: &KillReply) -> String {
     let how = reply.exit.as_ref().map_or_else(|| "ended".to_owned(), window::ended);
-    let signal = reply.last_signal.map_or_else(String::new, |signal| format!(", the last signal was {signal}"));
+    let signal =
+        reply.last_signal.map_or_else(String::new, |signal| format!(", the last signal was {signal}"));
     match reply.found {
         0 => format!("{how}; nothing was left to end\n"),
         1 => format!("{how}; 1 process was found{signal}\n"),

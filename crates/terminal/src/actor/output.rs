@@ -116,9 +116,7 @@ impl Actor {
                 News::After(offset) => at > offset,
             };
             match event {
-                Event::Query(_)
-                | Event::Notification { .. }
-                | Event::Clipboard(Clipboard::Write { .. })
+                Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
                     if !is_news => {}
                 Event::Query(query) => self.answers.asked(at, query, self.clock.now()),
                 Event::Prompt(mark) => {

@@ -40,8 +40,7 @@ impl Stage {
             pauses: pauses.clone(),
         };
         let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();
-        let terminal =
-            Terminal::start(&backend, spec, log, surroundings).await.unwrap();
+        let terminal = Terminal::start(&backend, spec, log, surroundings).await.unwrap();
         Self { script, terminal, pauses, clock, _directory: directory }
     }
 

@@ -76,9 +76,7 @@ pub(super) fn connect(place: &KeeperPlace) -> Result<Option<OwnedFd>, KeeperErro
         });
     match connected {
         Ok(socket) => Ok(Some(socket)),
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
-        {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             Ok(None)
         }
         Err(error) => Err(KeeperError::io("cannot reach the keeper")(error)),
@@ -165,9 +163,7 @@ fn say(socket: &OwnedFd, message: &impl Serialize) -> Result<(), KeeperError> {
 
 fn hear(socket: &OwnedFd) -> Result<Received, KeeperError> {
     wait_readable(socket)
-        .and_then(|()| {
-            packet::receive(socket.as_fd())?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-        })
+        .and_then(|()| packet::receive(socket.as_fd())?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
         .map_err(KeeperError::io("the keeper does not answer"))
 }
 

@@ -163,15 +163,11 @@ impl Link {
         let pidfd = descriptors.next().ok_or_else(incomplete)?;
         let output = descriptors.next().ok_or_else(incomplete)?;
         let input = descriptors.next();
-        let ends = if rustix::termios::isatty(&output) {
-            Ends::Tty(output)
-        } else {
-            Ends::Pipes { output, input }
-        };
+        let ends =
+            if rustix::termios::isatty(&output) { Ends::Tty(output) } else { Ends::Pipes { output, input } };
         let watched = pidfd.try_clone().map_err(cannot_watch)?;
-        let reaper =
-            KeptReaper::new(id, handed.pid, Arc::clone(self), watched, end, reaped_before)
-                .map_err(cannot_watch)?;
+        let reaper = KeptReaper::new(id, handed.pid, Arc::clone(self), watched, end, reaped_before)
+            .map_err(cannot_watch)?;
         unfinished.0 = None;
         Ok(Launched { ends, pid: handed.pid, pidfd, reaper: Box::new(reaper), copies: Some(copies) })
     }

@@ -70,7 +70,7 @@ impl KeeperPlace {
         self.state.join("keeper.sock")
     }
 
-    /// Locked as long as a keeper lives.
+    /// Locked as long as a keeper lives; names its process id.
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         self.state.join("keeper.lock")

@@ -60,12 +60,8 @@ impl Packet {
             return Err(Errno::TOOBIG);
         }
         loop {
-            let sent = rustix::net::sendmsg(
-                socket,
-                &[IoSlice::new(&self.bytes)],
-                &mut control,
-                SendFlags::NOSIGNAL,
-            );
+            let sent =
+                rustix::net::sendmsg(socket, &[IoSlice::new(&self.bytes)], &mut control, SendFlags::NOSIGNAL);
             match sent {
                 Err(Errno::INTR) => {}
                 other => return other.map(drop),

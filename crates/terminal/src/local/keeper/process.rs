@@ -1,7 +1,7 @@
 //! The keeper's process: one loop over everything that happens.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +86,10 @@ impl About {
 /// # Errors
 /// When the place cannot be used, or the system refuses what nothing works without.
 pub fn run(place: &KeeperPlace, ready: impl FnOnce()) -> io::Result<()> {
-    let _lock = place.lock()?;
+    let mut lock = place.lock()?;
+    // For people, and for nothing else.
+    lock.set_len(0)?;
+    writeln!(lock, "{}", std::process::id())?;
     let mut keeper = Keeper::open(place)?;
     ready();
     let kept = keeper.keep();
@@ -161,11 +164,7 @@ impl<'a> Keeper<'a> {
             // Rounded up, so that the deadline has come when the wait is over.
             let timeout = timeout.map(|left| left + Duration::from_millis(1));
             let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut events),
-                timeout.as_ref(),
-            ) {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }

@@ -71,7 +71,6 @@ impl Seat {
         self.waiting.push_back(outgoing);
     }
 
-
     /// Sends what the socket takes. `descriptors` finds those that go with a message; without any it is not sent.
     pub(super) fn flush<'a>(
         &mut self,

@@ -131,7 +131,8 @@ fn take_over(
     program: KeptProgram,
     descriptors: Vec<OwnedFd>,
 ) -> Result<Earlier, StartError> {
-    let KeptProgram { id, pid, started_ticks, cgroup, timer_slack_ns, exit, reaped, unseen_from, .. } = program;
+    let KeptProgram { id, pid, started_ticks, cgroup, timer_slack_ns, exit, reaped, unseen_from, .. } =
+        program;
     if let Some(mark_ns) = timer_slack_ns {
         walk::skip_mark_ns(mark_ns);
     }

@@ -54,8 +54,7 @@ impl Home {
         let own = own_cgroup()?;
         clear_dead_homes(&own);
         let (path, lock) = make_locked(&own)?;
-        let home =
-            Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Us, lock: lock.into() });
+        let home = Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Us, lock: lock.into() });
         // Permission to move processes depends on more than modes: the only proof is to do it.
         let probe = Leaf::make(&home, "probe")?;
         if !probe.path.join("cgroup.kill").exists() {
