@@ -10,6 +10,7 @@ mod actor;
 pub mod backend;
 mod clock;
 mod cursor;
+mod intent;
 pub mod local;
 pub mod log;
 mod observed;

@@ -1,7 +1,6 @@
 //! A window on its way to its caller.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptyard_core::Moment;
@@ -19,7 +18,6 @@ pub struct Delivery {
     ready: Ready,
     entry: Arc<Entry>,
     window: Window,
-    directory: PathBuf,
     now: Moment,
 }
 
@@ -59,8 +57,7 @@ impl Delivery {
             replaced: input.replaced,
             warnings,
         };
-        let directory = yard.inner.state.terminal(entry.id());
-        Self { ready, entry, window, directory, now }
+        Self { ready, entry, window, now }
     }
 
     /// The window.
@@ -77,7 +74,7 @@ impl Delivery {
             // Before the turn ends with the commit, so that nobody who comes later is overwritten.
             let collected = self.ready.collected();
             let position = Position { offset: collected.next, end: collected.exit.is_some() };
-            if let Err(error) = position.write(&self.directory)
+            if let Err(error) = position.write(self.entry.terminal.log().dir())
                 && error.kind() != ErrorKind::NotFound
             {
                 tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");

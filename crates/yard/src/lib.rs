@@ -13,6 +13,7 @@ mod events;
 mod exec;
 mod follow;
 mod ids;
+mod keys;
 mod life;
 mod observe;
 mod policy;

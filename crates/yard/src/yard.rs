@@ -98,12 +98,12 @@ impl Yard {
         backends: Vec<Box<dyn Backend>>,
     ) -> Result<Self, YardError> {
         let inner = Inner {
-            state,
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
-            events: Events::new(),
+            events: Events::new(state.events()),
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
+            state,
             config,
         };
         let yard = Self { inner: Arc::new(inner) };

@@ -148,3 +148,35 @@ fn stop_ends_the_programs_of_a_server_that_died_and_the_keeper() {
     assert!(!runs(keeper.into()), "the keeper lives on");
     assert!(!stage.state().join("keeper.sock").exists());
 }
+
+#[test]
+fn law_04_a_kill_that_outlived_its_server_is_still_ours() {
+    let stage = Stage::new();
+    let (asked, go) = (stage.file("asked"), stage.file("go"));
+    let script = format!(
+        "trap 'touch {}' TERM HUP; echo ready; while [ ! -e {} ]; do sleep 0.01; done; kill -9 $$",
+        asked.display(),
+        go.display()
+    );
+    stage.json(&["exec", "--name", "p", "--until", "regex:ready", "--", "sh", "-c", &script]);
+    let mut kill = stage.command(&["kill", "p", "--grace", "60000"]).spawn().unwrap();
+    until("the question", || asked.exists());
+    stage.kill_server();
+    assert!(!kill.wait().unwrap().success());
+    std::fs::write(go, "").unwrap();
+    let exit = stage.end("p");
+    assert_eq!((&exit["cause"], &exit["by"]), (&"killed".into(), &"kill".into()), "{exit}");
+}
+
+#[test]
+fn law_07_a_keyed_write_is_typed_once_by_all_servers_together() {
+    let stage = Stage::new();
+    stage.json(&["exec", "--stdin", "pipe", "--name", "p", "--until", "quiet:1", "--", "cat"]);
+    let write = ["write", "p", "--chars", "once\n", "--key", "k1", "--until", "quiet:50"];
+    stage.json(&write);
+    stage.kill_server();
+    stage.json(&write);
+    stage.json(&["close-stdin", "p"]);
+    stage.end("p");
+    assert_eq!(stage.log("p"), b"once\n");
+}

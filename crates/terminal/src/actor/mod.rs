@@ -33,6 +33,7 @@ pub use self::look::Run;
 pub(crate) use self::look::rebuild;
 use crate::backend::{BoxFuture, Control, ControlError, Io, KillReport, Sink, Source, Started, Target};
 use crate::clock::Clock;
+use crate::intent::Intent;
 use crate::log::{LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved, TerminalEvent};
 use crate::progress::{Progress, Sealed};
@@ -203,6 +204,7 @@ impl Actor {
                 };
                 if sent.is_ok() && target == Target::Program {
                     self.signalled = Some(signal.0);
+                    self.note(&Intent::Signal(signal.0));
                 }
                 let _gone = reply.send(sent);
             }
@@ -234,10 +236,19 @@ impl Actor {
 
     fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
         if !self.end.is_reaped() {
-            self.killed_by.get_or_insert(by);
+            let by = self.killed_by.get_or_insert(by).clone();
+            self.note(&Intent::Kill(by));
         }
         let kill = self.control.kill(grace);
         self.kills.push((kill, reply));
+    }
+
+    /// Writes down what was done, for the next server. A program that nobody can take over needs no note, but whether
+    /// it is one is not known here.
+    fn note(&self, intent: &Intent) {
+        if let Err(error) = intent.note(self.reader.dir()) {
+            tracing::debug!(%error, "what may end a program is not written down");
+        }
     }
 
     fn close(&mut self) {

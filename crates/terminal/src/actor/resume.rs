@@ -7,6 +7,7 @@ use ptyard_screen::Scanner;
 use super::Actor;
 use super::output::News;
 use crate::backend::Io;
+use crate::intent::Intent;
 use crate::progress::Sealed;
 
 /// Most bytes read again for modes, title and prompt: a few milliseconds. What was set before that and not since is
@@ -27,6 +28,11 @@ impl Actor {
         // The size may have been about to be set when the server died.
         if matches!(self.io, Io::Tty(_)) {
             let _program_is_gone = self.control.resize(self.now.size);
+        }
+        match Intent::of(self.reader.dir()) {
+            Some(Intent::Kill(by)) => self.killed_by = Some(by),
+            Some(Intent::Signal(signal)) => self.signalled = Some(signal),
+            None => {}
         }
         if let Some(seal) = self.reader.seal() {
             let exit: Exit = serde_json::from_str(&seal.note).unwrap_or_else(|_| Exit::lost());

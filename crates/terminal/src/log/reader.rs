@@ -55,8 +55,9 @@ impl LogReader {
         Bounds { start, end: self.shared.view.published(), sealed }
     }
 
-    /// The log's directory.
-    pub(crate) fn dir(&self) -> &Path {
+    /// The log's directory, where its terminal's other files are.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
         self.shared.segments.dir()
     }
 

@@ -75,18 +75,17 @@ impl Supply {
         if current.connection.link.is_lost() {
             let (command, log) = (self.command.clone(), self.log);
             let reached = tokio::task::spawn_blocking(move || client::reach(&command, log));
-            let reached = reached.await.map_err(|error| unreached(io::Error::other(error)))?;
-            let (new, _) = reached
-                .and_then(|handover| Current::new(handover, Kept::Leave))
-                .map_err(|error| unreached(io::Error::other(error)))?;
+            let reached = reached.await.map_err(unreached)?;
+            let (new, _) =
+                reached.and_then(|handover| Current::new(handover, Kept::Leave)).map_err(unreached)?;
             *current = Arc::new(new);
         }
         Ok(Arc::clone(&current))
     }
 }
 
-fn unreached(error: io::Error) -> StartError {
-    errors::spawn_failed("cannot start a keeper", &error)
+fn unreached(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StartError {
+    errors::spawn_failed("cannot start a keeper", &io::Error::other(error))
 }
 
 /// What becomes of the programs that a keeper hands over.
