@@ -23,6 +23,12 @@ macro_rules! codes {
                 match self { $(Self::$name => $text),+ }
             }
 
+            /// What happened, in one sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+).trim_ascii()),+ }
+            }
+
             /// The next step for whoever got this error; empty when there is none.
             #[must_use]
             pub const fn hint(self) -> &'static str {

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use crate::failure::Failure;
 
@@ -45,6 +49,29 @@ pub(crate) fn of_caller() -> BTreeMap<String, String> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| is_stated(name))
         .collect()
+}
+
+/// Whether a server keeps `name`. Every program of the server's user can read the server's environment in `/proc`, so it
+/// holds no more than it needs.
+fn is_kept_by_a_server(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let needed = is_stated(name) && name != "SSH_AUTH_SOCK";
+    needed || name.starts_with("PTYARD_") || matches!(name, "LD_LIBRARY_PATH" | "RUST_BACKTRACE")
+}
+
+/// Replaces this process with itself in an environment without whatever a server does not need: a variable that was
+/// only removed would still stand in `/proc`. Returns when nothing is to be left behind, or why it cannot be.
+pub(crate) fn leave_behind_secrets() -> io::Result<()> {
+    if env::vars_os().all(|(name, _)| is_kept_by_a_server(&name)) {
+        return Ok(());
+    }
+    let mut args = env::args_os();
+    let mut clean = Command::new(env::current_exe()?);
+    if let Some(name) = args.next() {
+        clean.arg0(name);
+    }
+    clean.args(args).env_clear().envs(env::vars_os().filter(|(name, _)| is_kept_by_a_server(name)));
+    Err(clean.exec())
 }
 
 /// One `--env`: `NAME=VALUE`, or `NAME` to take the caller's value.

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use ptyard_server::api::ErrorReply;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 use crate::failure::Failure;
 use crate::state::State;
 
@@ -39,6 +40,7 @@ pub(crate) enum Policy {
 pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Failure> {
     match Client::connect(&state.socket()).await {
         Err(error) if error.is_no_listener() => {}
+        Err(ClientError::NoServer { socket, source }) => return Err(unreachable_socket(&socket, &source)),
         other => return Ok(other?),
     }
     if policy == Policy::Never {
@@ -53,6 +55,15 @@ pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Fai
         Failure::new(ErrorCode::Internal, format!("starting the server failed: {error}"))
     })??;
     Ok(Client::connect(&state.socket()).await?)
+}
+
+/// Why a socket cannot even be tried: that no server runs is not known then, and starting one would not help.
+fn unreachable_socket(socket: &Path, why: &io::Error) -> Failure {
+    let code = match why.kind() {
+        io::ErrorKind::PermissionDenied => ErrorCode::StateForeign,
+        _ => ErrorCode::StateUnwritable,
+    };
+    Failure::new(code, format!("{} cannot be used: {why}", socket.display()))
 }
 
 /// Starts a server and waits until it listens. Does nothing when one listens by the time the lock is ours.

@@ -18,9 +18,12 @@ impl State {
     /// The directory given with `--state`, else `$PTYARD_STATE`, else `$XDG_STATE_HOME/ptyard`, else
     /// `~/.local/state/ptyard`. Nothing is created yet.
     pub(crate) fn locate(given: Option<&Path>) -> Result<Self, Failure> {
-        let chosen = choose(given, |name| env::var_os(name)).ok_or_else(|| {
+        // Run with no environment, as by cron, there is still the account's home.
+        let home = || env::home_dir().map(PathBuf::into_os_string);
+        let variable = |name: &str| env::var_os(name).or_else(|| if name == "HOME" { home() } else { None });
+        let chosen = choose(given, variable).ok_or_else(|| {
             Failure::usage(
-                "no state directory: HOME is not set",
+                "no state directory: HOME is not set, and the account has no home",
                 "give one with `--state DIR` or `PTYARD_STATE`",
             )
         })?;

@@ -30,4 +30,4 @@ pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
-pub use window::{Ready, WindowCall, WindowCursor};
+pub use window::{Ready, TextUse, WindowCall, WindowCursor};

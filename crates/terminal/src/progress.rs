@@ -21,6 +21,19 @@ pub struct Progress {
     pub removed: bool,
 }
 
+impl Progress {
+    /// Output that a milestone stands for, at most.
+    const MILESTONE_BYTES: u64 = 256 * 1024;
+
+    /// Whether something happened since `before` that concerns even those who do not look at every byte.
+    #[must_use]
+    pub(crate) fn is_milestone_after(&self, before: &Self) -> bool {
+        self.end / Self::MILESTONE_BYTES != before.end / Self::MILESTONE_BYTES
+            || self.sealed != before.sealed
+            || self.removed != before.removed
+    }
+}
+
 /// The reported end of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_screen::Modes;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Run, Typed, Written};
+use crate::actor::{
+    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written,
+};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };
@@ -36,7 +38,10 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) milestones: watch::Receiver<Progress>,
     pub(crate) commands: mpsc::Sender<Command>,
+    /// Places in the input queue.
+    input_places: Arc<Semaphore>,
     pub(crate) cursor: SharedCursor,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) pauses: Pauses,
@@ -148,7 +153,7 @@ impl Terminal {
         let (reader, pid) = (log.reader(), started.pid);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
-        let (commands, progress) = actor::spawn(Parts {
+        let Watched { commands, progress, milestones } = actor::spawn(Parts {
             clock: surroundings.clock,
             io,
             started,
@@ -165,7 +170,9 @@ impl Terminal {
             clock: surroundings.clock,
             log: reader,
             progress,
+            milestones,
             commands,
+            input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
             cursor,
             observed,
             pauses: surroundings.pauses,
@@ -199,8 +206,10 @@ impl Terminal {
             pid: None,
             clock,
             log: found.reader,
+            milestones: progress.clone(),
             progress,
             commands: mpsc::channel(1).0,
+            input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
             cursor: SharedCursor::at(position.min(found.end)),
             observed: Arc::new(observed),
             pauses: Pauses::default(),
@@ -272,9 +281,17 @@ impl Terminal {
         if self.inner.io == Io::Pipes(Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
+        let place = tokio::select! {
+            biased;
+            place = self.input_place() => place,
+            () = self.inner.clock.sleep_until(deadline) => {
+                let mark = self.inner.progress.borrow().end;
+                return Ok(Written { taken: 0, taken_back: typed.bytes.len(), mark, input_ended: false });
+            }
+        };
         let (cancel, cancelled) = oneshot::channel();
         let (reply, mut answer) = oneshot::channel();
-        self.command(Command::Type { typed, cancelled, reply }).await?;
+        self.command(Command::Type { typed, cancelled, reply, place }).await?;
         let in_time = tokio::select! {
             biased;
             written = &mut answer => Some(written),
@@ -295,7 +312,14 @@ impl Terminal {
         if self.inner.io == Io::Pipes(Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
-        self.ask(|reply| Command::CloseStdin { reply }).await?.map_err(Into::into)
+        let place = self.input_place().await;
+        self.ask(|reply| Command::CloseStdin { reply, place }).await?.map_err(Into::into)
+    }
+
+    /// A place in the input queue; waits for one, first come first served.
+    async fn input_place(&self) -> Place {
+        let places = Arc::clone(&self.inner.input_places);
+        places.acquire_owned().await.expect("invariant: the places are never closed")
     }
 
     /// Changes the size.

@@ -34,6 +34,15 @@ pub enum WindowCursor {
     Own(u64),
 }
 
+/// What becomes of a window's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextUse {
+    /// It is handed over.
+    Kept,
+    /// Only the conditions matter; without a pattern among them the log is not even read.
+    Unread,
+}
+
 /// A window to take.
 #[derive(Debug, Clone)]
 pub struct WindowCall {
@@ -47,6 +56,8 @@ pub struct WindowCall {
     pub conditions: Vec<Condition>,
     /// What `quiet` asks for.
     pub quiet_after: QuietAfter,
+    /// Whether the text is wanted.
+    pub text: TextUse,
     /// When the call began.
     pub started: Moment,
     /// When the window ends in any case; `None` waits as long as it takes.
@@ -80,6 +91,38 @@ impl Ready {
             turn.commit(self.collected.next);
         }
         self.collected
+    }
+}
+
+/// What a window needs of the output.
+#[derive(Debug, Clone, Copy)]
+struct Wants {
+    text: bool,
+    prompt: bool,
+    /// Whether a condition can hold at any chunk; without one, milestones are enough.
+    every_chunk: bool,
+}
+
+impl Wants {
+    fn of(call: &WindowCall) -> Self {
+        let any = |wanted: fn(&Condition) -> bool| call.conditions.iter().any(wanted);
+        let pattern = any(|condition| matches!(condition, Condition::Regex(_)));
+        let prompt = any(|condition| matches!(condition, Condition::Prompt));
+        let quiet = any(|condition| matches!(condition, Condition::Quiet(_)));
+        Self { text: call.text == TextUse::Kept || pattern, prompt, every_chunk: pattern || prompt || quiet }
+    }
+}
+
+/// Tells what else was seen.
+fn tell(collector: &mut Collector, seen: &Progress) {
+    if let Some(last) = seen.last_output {
+        collector.last_output(last);
+    }
+    if let Some(sealed) = &seen.sealed {
+        collector.sealed(sealed.exit.clone(), sealed.end);
+    }
+    if let Some(prompt) = seen.prompt {
+        collector.prompt_at(prompt);
     }
 }
 
@@ -125,8 +168,9 @@ impl Terminal {
 
     async fn collect(&self, from: u64, call: WindowCall) -> Result<Collected, LogError> {
         let clock = self.inner.clock;
-        let mut progress = self.progress();
-        let wants_prompt = call.conditions.iter().any(|condition| matches!(condition, Condition::Prompt));
+        let progress = self.progress();
+        let wants = Wants::of(&call);
+        let mut wake = if wants.every_chunk { progress.clone() } else { self.inner.milestones.clone() };
         let mark = call.mark.unwrap_or(from);
         let mut collector = Collector::new(CollectorSpec {
             from,
@@ -140,22 +184,26 @@ impl Terminal {
         let mut at = from;
         let mut buffer = Vec::new();
         loop {
-            let seen = progress.borrow_and_update().clone();
-            at = self.feed(&mut collector, at, &seen, call.deadline, &mut buffer)?;
-            if let Some(prompt) = seen.prompt {
-                collector.prompt_at(prompt);
+            wake.borrow_and_update();
+            let seen = progress.borrow().clone();
+            if wants.text {
+                at = self.feed(&mut collector, at, &seen, call.deadline, &mut buffer)?;
+            } else {
+                at = at.max(seen.end);
+                collector.pass(at);
             }
+            tell(&mut collector, &seen);
             self.inner.pauses.point("window.before_step").await;
             let now = clock.now();
             let Step::Wait { until } = collector.step(now) else { break };
-            let prompt_look = (wants_prompt && at > mark)
+            let prompt_look = (wants.prompt && at > mark)
                 .then(|| seen.last_output.map(|last| last + PROMPT_SILENCE))
                 .flatten()
                 .filter(|look| *look > now);
             self.inner.pauses.point("window.waiting").await;
             tokio::select! {
                 biased;
-                changed = progress.changed() => if changed.is_err() && progress.borrow().sealed.is_none() {
+                changed = wake.changed() => if changed.is_err() && progress.borrow().sealed.is_none() {
                     collector.sealed(Exit::lost(), at);
                 },
                 () = clock.sleep_until(prompt_look), if prompt_look.is_some() => if self.at_prompt().await {
@@ -191,12 +239,6 @@ impl Terminal {
             }
             collector.bytes(read.from, buffer, now);
             at = read.from + buffer.len() as u64;
-        }
-        if let Some(last) = seen.last_output {
-            collector.last_output(last);
-        }
-        if let Some(sealed) = &seen.sealed {
-            collector.sealed(sealed.exit.clone(), sealed.end);
         }
         Ok(at)
     }

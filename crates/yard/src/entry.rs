@@ -1,6 +1,6 @@
 //! One terminal in the registry.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::keys::Keys;
 use crate::position::Position;
 use crate::record::Record;
 use crate::spec::Info;
+use crate::write::ends_line;
 
 /// A terminal, what was written down about it, and what the yard remembers beside.
 pub(crate) struct Entry {
@@ -23,6 +24,8 @@ pub(crate) struct Entry {
     /// Ended to make room for another of its client; it no longer counts for the client.
     pub(crate) pruned: AtomicBool,
     last_used_us: AtomicU64,
+    /// Bytes typed of a line that is not ended, as far as its tty edits lines.
+    pub(crate) line_begun: AtomicUsize,
     keys: Mutex<Keys>,
 }
 
@@ -36,6 +39,7 @@ impl Entry {
             delivered_end: AtomicBool::new(false),
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
+            line_begun: AtomicUsize::new(0),
             keys,
         };
         entry.used(now);
@@ -76,6 +80,16 @@ impl Entry {
     pub(crate) fn counts(&self) -> bool {
         let is_over = self.has_exited() && self.delivered_end.load(Ordering::Acquire);
         !is_over && !self.pruned.load(Ordering::Acquire)
+    }
+
+    /// Takes note of what the program's tty took.
+    pub(crate) fn typed_line(&self, taken: &[u8]) {
+        match taken.iter().rposition(|byte| ends_line(*byte)) {
+            Some(end) => self.line_begun.store(taken.len() - end - 1, Ordering::Release),
+            None => {
+                self.line_begun.fetch_add(taken.len(), Ordering::AcqRel);
+            }
+        }
     }
 
     pub(crate) fn used(&self, now: Moment) {

@@ -75,9 +75,17 @@ impl Events {
         self.last.send_replace(seq);
     }
 
+    /// What happened after event `since`, or what happens from now on.
     pub(crate) fn since(&self, since: Option<u64>) -> EventStream {
         let last = self.last.subscribe();
-        let next = since.unwrap_or_else(|| *last.borrow()) + 1;
+        let newest = *last.borrow();
+        let seen = match since {
+            None => newest,
+            // A number that was not given yet is of an earlier server: all of ours are new to this reader.
+            Some(seen) if seen > newest => 0,
+            Some(seen) => seen,
+        };
+        let next = seen + 1;
         EventStream { events: self.clone(), last, next }
     }
 }
@@ -158,5 +166,18 @@ mod tests {
         let gap = stream.next().await;
         assert_eq!((gap.kind, &gap.data["from"]), ("gap", &4.into()));
         assert_eq!(stream.next().await.seq, gap.seq + 1);
+    }
+
+    #[tokio::test]
+    async fn case_api02_a_number_that_was_never_given_misses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let events = Events::new(directory.path().join("events"));
+        let mut early = events.since(Some(u64::MAX));
+        events.push("started", None, serde_json::Value::Null);
+        assert_eq!(early.next().await.seq, 1);
+        for since in [2, 500, u64::MAX] {
+            assert_eq!(events.since(Some(since)).next().await.seq, 1);
+        }
+        assert!(events.since(Some(1)).try_next().is_none());
     }
 }

@@ -11,7 +11,7 @@ use ptyard_terminal::backend::{Io, StartSpec};
 use ptyard_terminal::local::Identity;
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_terminal::log::LogWriter;
-use ptyard_terminal::{KilledBy, Surroundings, Terminal, WindowCall, WindowCursor};
+use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
 
 use crate::delivery::{Delivery, InputOutcome};
@@ -49,6 +49,7 @@ impl Yard {
             deadline: Some(plan.deadline(started)),
             conditions: plan.conditions,
             quiet_after: QuietAfter::NewOutput,
+            text: TextUse::Kept,
             started,
         };
         let ready = entry.terminal.window(call).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ptyard_core::window::QuietAfter;
 use ptyard_screen::modes::Mouse;
 use ptyard_screen::{Modes, View};
-use ptyard_terminal::{WindowCall, WindowCursor};
+use ptyard_terminal::{TextUse, WindowCall, WindowCursor};
 
 use crate::error::YardError;
 use crate::request::parse_conditions;
@@ -62,6 +62,7 @@ impl Yard {
             cap_tokens: Some(0),
             conditions,
             quiet_after: QuietAfter::Anything,
+            text: TextUse::Unread,
             started,
             deadline: timeout.map(|timeout| started + timeout),
         };

@@ -148,6 +148,11 @@ pub struct WriteSpec {
     pub key: Option<String>,
     /// A cursor of the caller's own.
     pub since: Option<u64>,
+    /// How long the program may take to take the input, at most [`WindowLimits::LONGEST`]; the window's time begins
+    /// when it has. `None`: both within the window's time.
+    ///
+    /// [`WindowLimits::LONGEST`]: ptyard_core::window::WindowLimits::LONGEST
+    pub take: Option<Duration>,
     /// The window.
     pub window: WindowSpec,
 }

@@ -1,14 +1,15 @@
 //! Typing into programs.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use ptyard_core::window::{Call, QuietAfter};
+use ptyard_core::window::{Call, QuietAfter, WindowLimits};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys as key_names, paste};
 use ptyard_terminal::backend::{ControlError, Io};
-use ptyard_terminal::{Typed, WindowCall, WindowCursor, Written};
+use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor, Written};
 
 use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
@@ -35,13 +36,15 @@ impl Yard {
         if let Some(since) = spec.since {
             check_offset(&entry, since)?;
         }
-        let deadline = plan.deadline(started);
+        let to_take = spec.take.map(|take| started + take.min(WindowLimits::LONGEST));
+        let typed_by = to_take.unwrap_or_else(|| plan.deadline(started));
         let input = match &spec.key {
             Some(key) if !spec.input.is_empty() => {
-                self.type_once(at, &entry, &spec.input, key, deadline).await?
+                self.type_once(at, &entry, &spec.input, key, typed_by).await?
             }
-            _ => self.type_input(at, &entry, &spec.input, deadline).await?,
+            _ => self.type_input(at, &entry, &spec.input, typed_by).await?,
         };
+        let deadline = if to_take.is_some() { plan.deadline(self.inner.clock.now()) } else { typed_by };
         self.inner.config.pauses.point("write.typed").await;
         let call = WindowCall {
             cursor: spec.since.map_or(WindowCursor::Shared, WindowCursor::Own),
@@ -50,6 +53,7 @@ impl Yard {
             deadline: Some(deadline),
             conditions: plan.conditions,
             quiet_after: QuietAfter::NewOutput,
+            text: TextUse::Kept,
             started,
         };
         let ready = entry.terminal.window(call).await?;
@@ -60,7 +64,10 @@ impl Yard {
     /// Types raw bytes without a window, as an attached viewer does.
     pub async fn type_bytes(&self, at: &TerminalRef, bytes: Vec<u8>) -> Result<TerminalId, YardError> {
         let entry = self.find(at)?;
-        entry.terminal.type_in(Typed::raw(bytes)).await.map_err(|error| ended(at, error))?;
+        check_lines(&entry, &bytes).await?;
+        let bytes = Bytes::from(bytes);
+        entry.terminal.type_in(Typed::raw(bytes.clone())).await.map_err(|error| ended(at, error))?;
+        entry.typed_line(&bytes);
         Ok(entry.id())
     }
 
@@ -90,6 +97,9 @@ impl Yard {
         input: &TypedInput,
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
+        if input.is_empty() {
+            return Ok(InputOutcome::default());
+        }
         let terminal = &entry.terminal;
         let (typed, replaced) = match input {
             TypedInput::None => return Ok(InputOutcome::default()),
@@ -116,7 +126,9 @@ impl Yard {
             return Err(YardError::TerminalExited(at.clone()));
         }
         check_lines(entry, &typed.bytes).await?;
+        let bytes = typed.bytes.clone();
         let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
+        entry.typed_line(&bytes[..written.taken.min(bytes.len())]);
         Ok(InputOutcome { written: Some(written), replaced })
     }
 }
@@ -148,14 +160,26 @@ pub(crate) fn check_offset(entry: &Entry, asked: u64) -> Result<(), YardError> {
     if asked > end { Err(YardError::OffsetBeyondEnd { asked, end }) } else { Ok(()) }
 }
 
-/// Refuses a line that the line discipline would cut silently.
+/// Refuses a line that the line discipline would cut silently, counting what was typed of it before.
 async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<(), YardError> {
-    if bytes.len() <= LINE_BYTES || !matches!(entry.terminal.io(), Io::Tty(_)) {
+    if !matches!(entry.terminal.io(), Io::Tty(_)) {
         return Ok(());
     }
-    let longest = bytes.split(|byte| matches!(byte, b'\n' | b'\r' | 4)).map(<[u8]>::len).max().unwrap_or(0);
-    let line_mode = entry.terminal.tty_state().await.ok().flatten().is_some_and(|tty| tty.line_mode);
-    if line_mode && longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(()) }
+    if !entry.terminal.tty_state().await.ok().flatten().is_some_and(|tty| tty.line_mode) {
+        entry.line_begun.store(0, Ordering::Release);
+        return Ok(());
+    }
+    let begun = entry.line_begun.load(Ordering::Acquire);
+    let mut lines = bytes.split(|byte| ends_line(*byte)).map(<[u8]>::len);
+    let first = begun + lines.next().unwrap_or(0);
+    let longest = lines.max().unwrap_or(0).max(first);
+    if longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(()) }
+}
+
+/// Whether a line discipline in its usual setting hands its line over (CR, LF, C-d) or throws it away (C-c, C-u, C-z,
+/// C-\\) when it reads this.
+pub(crate) const fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | 0x03 | 0x04 | 0x15 | 0x1a | 0x1c)
 }
 
 /// A refusal because the program has ended names the terminal.

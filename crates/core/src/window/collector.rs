@@ -114,6 +114,11 @@ impl Collector {
         self.check();
     }
 
+    /// There are bytes up to offset `to`, and nobody wants their text: no cap to fill, no pattern to match.
+    pub fn pass(&mut self, to: u64) {
+        self.position = self.position.max(to.min(self.sealed_end()));
+    }
+
     /// The bytes up to offset `to` were evicted: they are counted, and a held prefix can no longer be completed.
     pub fn gap(&mut self, to: u64) {
         let to = to.min(self.sealed_end());

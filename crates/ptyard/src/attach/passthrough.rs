@@ -1,7 +1,8 @@
 //! A program's output on its way to the user's own terminal.
 //!
 //! Everything passes as it is, except questions to the terminal (and orders to move its window): the server has
-//! answered those, and a second answer from here would reach the program as if it had been typed.
+//! answered those, and a second answer from here would reach the program as if it had been typed. Writes to the
+//! clipboard are left out too: what a program prints is no wish of the user's.
 
 use super::modes::{Csi, OuterModes};
 
@@ -10,6 +11,9 @@ const BEL: u8 = 0x07;
 const ENQ: u8 = 0x05;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
+
+/// How a sequence about the clipboard begins.
+const CLIPBOARD: &[u8] = b"\x1b]52;";
 
 /// Longest sequence that is held back until it is complete. No question is longer.
 const MAX_HELD_BYTES: usize = 4096;
@@ -53,14 +57,14 @@ pub(super) struct Passthrough {
     state: State,
     /// The sequence so far; nothing of it has passed.
     held: Vec<u8>,
-    /// The sequence turned out too long to hold: it passes as it comes.
-    flows: bool,
+    /// The sequence turned out too long to hold: what becomes of it as it comes.
+    flows: Option<Verdict>,
     modes: OuterModes,
 }
 
 impl Passthrough {
     pub(super) fn new() -> Self {
-        Self { state: State::Ground, held: Vec::new(), flows: false, modes: OuterModes::default() }
+        Self { state: State::Ground, held: Vec::new(), flows: None, modes: OuterModes::default() }
     }
 
     /// Takes output and gives what the terminal is to get now.
@@ -124,9 +128,23 @@ impl Passthrough {
         }
     }
 
-    /// Begins a sequence; one that was not complete passes as it is.
+    /// Begins a sequence. One that was not complete is given up, as a terminal does: left in, it would go on behind the
+    /// new one if that is dropped.
     fn begin(&mut self, out: &mut Vec<u8>) {
-        self.end(Verdict::Pass, out);
+        match self.state {
+            State::Ground => {}
+            State::Escape | State::Csi if self.flows.is_some() => {
+                self.keep(CAN, out);
+                self.end(Verdict::Pass, out);
+            }
+            State::Escape | State::Csi => self.end(Verdict::Drop, out),
+            State::Text(kind) | State::TextEscape(kind) => {
+                let verdict = self.judge_text(kind);
+                self.keep(ESC, out);
+                self.keep(b'\\', out);
+                self.end(verdict, out);
+            }
+        }
         self.held.push(ESC);
         self.state = State::Escape;
     }
@@ -152,15 +170,19 @@ impl Passthrough {
     }
 
     fn keep(&mut self, byte: u8, out: &mut Vec<u8>) {
-        if self.flows {
-            return out.push(byte);
+        if self.flows.is_none() && self.held.len() < MAX_HELD_BYTES {
+            return self.held.push(byte);
         }
-        if self.held.len() == MAX_HELD_BYTES {
+        let verdict = *self.flows.get_or_insert(if self.held.starts_with(CLIPBOARD) {
+            Verdict::Drop
+        } else {
+            Verdict::Pass
+        });
+        if verdict == Verdict::Pass {
             out.append(&mut self.held);
-            self.flows = true;
-            return out.push(byte);
+            out.push(byte);
         }
-        self.held.push(byte);
+        self.held.clear();
     }
 
     fn end(&mut self, verdict: Verdict, out: &mut Vec<u8>) {
@@ -168,7 +190,7 @@ impl Passthrough {
             out.append(&mut self.held);
         }
         self.held.clear();
-        self.flows = false;
+        self.flows = None;
         self.state = State::Ground;
     }
 
@@ -188,10 +210,13 @@ impl Passthrough {
             Kind::Osc => osc_asks(body),
             Kind::Other => false,
         };
-        if asks && !self.flows {
+        if let Some(verdict) = self.flows {
+            return verdict;
+        }
+        if asks || self.held.starts_with(CLIPBOARD) {
             return Verdict::Drop;
         }
-        if kind == Kind::Osc && !self.flows {
+        if kind == Kind::Osc {
             self.modes.obey_osc(body);
         }
         Verdict::Pass
@@ -246,13 +271,20 @@ mod tests {
             "plain é text\r\n",
             "\x1b[31;1mred\x1b[0m\x1b[2J\x1b[10;20H",
             "\x1b[?1049h\x1b[>1u\x1b[?2004h\x1b[<u\x1b[22;0t",
-            "\x1b]0;title\x07\x1b]52;c;aGk=\x1b\\\x1b]8;;http://x\x1b\\X\x1b]8;;\x1b\\",
+            "\x1b]0;title\x07\x1b]8;;http://x\x1b\\X\x1b]8;;\x1b\\",
             "\x1bP1;2qsixel\x1b\\\x1b_Gkitty\x1b\\\x1b(0\x1b7\x1b8\x1b#8",
-            "\x1b[3\x1b[4m\x1b]2;given up\x1b[5m\x1b[6\x18x",
             "\x1b[1;2r\x1b[5 q\x1b[>4;2m\x1b[>1n",
         ] {
             assert_eq!(passed(same.as_bytes()), same);
         }
+    }
+
+    #[test]
+    fn a_sequence_that_was_given_up_does_not_go_on_behind_one_that_is_dropped() {
+        assert_eq!(passed(b"\x1b[3\x1b[4m\x1b[6\x18x"), "\x1b[4m\x1b[6\x18x");
+        assert_eq!(passed(b"\x1b]2;given up\x1b[5m"), "\x1b]2;given up\x1b\\\x1b[5m");
+        assert_eq!(passed(b"\x1b(\x1b[?u0"), "0", "not the line drawing set");
+        assert_eq!(passed(b"\x1b]0;t\x1b[6nleft"), "\x1b]0;t\x1b\\left");
     }
 
     #[test]
@@ -281,6 +313,8 @@ mod tests {
             "\x1b]10;?\x1b\\",
             "\x1b]4;1;?;2;?\x07",
             "\x1b]52;c;?\x07",
+            "\x1b]52;c;aGk=\x07",
+            "\x1b]52;;aGk=\x1b\\",
             "\x1b]7501;?\x1b\\",
             "\x1bP+q544e\x1b\\",
             "\x1bP$qm\x1b\\",
@@ -292,7 +326,16 @@ mod tests {
 
     #[test]
     fn a_long_string_passes_in_bounded_memory() {
-        let long = format!("\x1b]52;c;{}\x07after", "QUJD".repeat(5000));
+        let long = format!("\x1b]1337;File=:{}\x07after", "QUJD".repeat(5000));
         assert_eq!(passed(long.as_bytes()), long);
+    }
+
+    #[test]
+    fn case_sec02_a_clipboard_of_any_size_stays_the_users_own() {
+        for content in ["".to_owned(), "UFdORUQ=".to_owned(), "QUJD".repeat(5000)] {
+            for end in ["\x07", "\x1b\\"] {
+                assert_eq!(passed(format!("a\x1b]52;c;{content}{end}b").as_bytes()), "ab");
+            }
+        }
     }
 }

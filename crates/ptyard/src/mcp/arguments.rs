@@ -76,10 +76,11 @@ impl Arguments {
             _ => None,
         };
         let number = number.ok_or_else(|| wrong(name, "an integer", given))?;
-        match u64::try_from(number) {
-            Ok(number) if number >= min => Ok(Some(number)),
-            _ => Err(BadArgument(format!("`{name}` is {number}, it must be at least {min}"))),
+        if number < i128::from(min) {
+            return Err(BadArgument(format!("`{name}` is {number}, it must be at least {min}")));
         }
+        // More than there can be means as much as there can be.
+        Ok(Some(u64::try_from(number).unwrap_or(u64::MAX)))
     }
 
     pub(super) fn required_number(&self, name: &str, min: u64) -> Read<u64> {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ptyard_core::ErrorCode;
+use ptyard_core::window::WindowLimits;
 use ptyard_server::api::{
     ClientPolicy, ExecRequest, Input, SignalRequest, WindowReply, WindowRequest, WriteRequest,
 };
@@ -121,7 +122,7 @@ impl Caller {
 
     async fn write(&self, id: &str, input: Input, window_of: WindowRequest) -> Called {
         let begun = Instant::now();
-        let request = WriteRequest { input, key: None, since: None, window: window_of };
+        let request = WriteRequest { input, window: window_of, ..WriteRequest::default() };
         let written = self.place.client().await?.write(id, &request).await;
         match written.map_err(Failure::from) {
             Ok(reply) => Ok(window(&reply, begun)),
@@ -192,9 +193,12 @@ fn window_request(arguments: &Arguments, default_yield_ms: u64) -> Result<Window
     })
 }
 
+/// The cap asked for. The schema has no most, so what is beyond ours means: as much as there can be.
 fn max_tokens(arguments: &Arguments) -> Result<Option<i64>, BadArgument> {
-    let given = arguments.number("max_output_tokens", 1)?.unwrap_or(10_000);
-    Ok(Some(i64::try_from(given).unwrap_or(i64::MAX)))
+    let given = arguments.number("max_output_tokens", 1)?;
+    Ok(Some(given.map_or(WindowLimits::DEFAULT_TOKENS, |given| {
+        i64::try_from(given).unwrap_or(i64::MAX).min(WindowLimits::MAX_TOKENS)
+    })))
 }
 
 fn window(reply: &WindowReply, begun: Instant) -> Answer {

@@ -1,11 +1,11 @@
 //! `ptyard exec`.
 
 use std::path::Path;
+use std::time::Instant;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{
-    ExecRequest, ExitInfo, Input, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest,
-    WriteRequest,
+    ExecRequest, ExitInfo, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest, WriteRequest,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -29,8 +29,10 @@ pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
         window::print(&reply, place.format)?;
         return Ok(status::DONE);
     }
-    // The first window is not what is printed: it closes at once.
-    request.window = WindowRequest { yield_ms: Some(0), max_tokens: Some(1), until: vec!["exit".to_owned()] };
+    // The first window is not what is printed: it closes at once. It has the cap of the last one, so that a cap that
+    // cannot be used is refused before anything runs.
+    request.window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
+    let began = Instant::now();
     let mut client = place.client().await?;
     let started = client.exec(&request).await?;
     for warning in &started.warnings {
@@ -38,7 +40,7 @@ pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
     }
     let exit = match place.format {
         Format::Text => stream_to_end(&mut client, &started).await?,
-        Format::Json => one_window(&mut client, &started, max_tokens).await?,
+        Format::Json => one_window(&mut client, &started, max_tokens, began).await?,
     };
     Ok(match exit {
         None => INTERRUPTED,
@@ -172,7 +174,12 @@ async fn again(
     let lost = |error: ClientError| {
         let failure = Failure::from(error);
         let message = format!("lost the program {}: {why}; then: {failure}", started.id);
-        Failure::new(failure.code().unwrap_or(ErrorCode::Internal), message)
+        match failure.code() {
+            // There was a server: the status of one that was not to be started would say something else.
+            Some(ErrorCode::NoServer) => Failure::new(ErrorCode::Stopping, message)
+                .with_hint(format!("`ptyard read {}` prints what it had printed", started.id)),
+            code => Failure::new(code.unwrap_or(ErrorCode::Internal), message),
+        }
     };
     *client = client.reconnect().await.map_err(lost)?;
     client.stream(&started.id, stream.next_offset(), Typing::No).await.map_err(lost)
@@ -183,6 +190,7 @@ async fn one_window(
     client: &mut Client,
     started: &WindowReply,
     max_tokens: Option<i64>,
+    began: Instant,
 ) -> Result<Option<ExitInfo>, Failure> {
     let mut interrupts = Interrupts::new()?;
     let mut waiting = client.reconnect().await?;
@@ -199,9 +207,11 @@ async fn one_window(
             }
         }
     }
-    let window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
-    let all = WriteRequest { input: Input::None, key: None, since: Some(0), window };
-    let reply = client.write(&started.id, &all).await?;
+    // The program has ended, so the window ends when all of it was read, however long that takes.
+    let window = WindowRequest { yield_ms: Some(u64::MAX), max_tokens, until: vec!["exit".to_owned()] };
+    let all = WriteRequest { since: Some(0), window, ..WriteRequest::default() };
+    let mut reply = client.write(&started.id, &all).await?;
+    reply.wall_ms = began.elapsed().as_secs_f64() * 1000.0;
     print::json(&reply)?;
     reply
         .exit

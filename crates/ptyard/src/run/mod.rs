@@ -27,6 +27,7 @@ use ptyard_core::ErrorCode;
 
 use crate::args::{self, Cli, Command, DebugCommand};
 use crate::client::Client;
+use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format};
 use crate::serve::{self, Ground};
@@ -96,6 +97,9 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let place = Place { state, policy, format };
     match cli.command {
         Command::Serve { daemon, listen } => {
+            if let Err(error) = environment::leave_behind_secrets() {
+                print::note(&format!("the server keeps its caller's environment: {error}"));
+            }
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
             serve::serve(&place.state, ground, listen)?;
             Ok(status::DONE)

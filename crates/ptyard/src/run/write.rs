@@ -26,7 +26,12 @@ pub(super) async fn write(place: &Place, args: WriteArgs) -> Result<u8, Failure>
     let request = match &args.typed.file {
         None => {
             client = place.client().await?;
-            WriteRequest { input: input(args.typed), key: args.key, since: None, window: args.window.into() }
+            WriteRequest {
+                input: input(args.typed),
+                key: args.key,
+                window: args.window.into(),
+                ..WriteRequest::default()
+            }
         }
         Some(path) => {
             if args.key.is_some() {
@@ -92,14 +97,18 @@ async fn type_all(client: &mut Client, id: &str, mut source: Box<dyn Read>) -> R
         let mut rest = &part[..held];
         let mut last_progress = Instant::now();
         while !rest.is_empty() {
-            // Quiet ends the window as soon as the part was taken; a deadline takes back what was not.
-            let window = WindowRequest {
-                yield_ms: Some(STALL.as_millis().try_into().unwrap_or(u64::MAX)),
-                max_tokens: Some(1),
-                until: vec!["quiet:1".to_owned()],
+            // The window closes as soon as the part was taken, whether the program prints or not.
+            let request = WriteRequest {
+                input: Input::Base64(STANDARD.encode(rest)),
+                key: None,
+                since: Some(since),
+                take_ms: Some(STALL.as_millis().try_into().unwrap_or(u64::MAX)),
+                window: WindowRequest {
+                    yield_ms: Some(0),
+                    max_tokens: Some(1),
+                    until: vec!["exit".to_owned()],
+                },
             };
-            let input = Input::Base64(STANDARD.encode(rest));
-            let request = WriteRequest { input, key: None, since: Some(since), window };
             let reply = client.write(id, &request).await?;
             since = reply.next;
             let taken = reply.written.unwrap_or(0);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::fake::{err, out, ptyard};
 
-struct Yard {
+pub(crate) struct Yard {
     dir: TempDir,
 }
 
@@ -19,23 +19,23 @@ impl Drop for Yard {
 }
 
 impl Yard {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    fn state(&self) -> &Path {
+    pub(crate) fn state(&self) -> &Path {
         self.dir.path()
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         ptyard(self.state(), args)
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.run(&[&["--json"], args].concat());
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {output:?}"))
     }
@@ -133,6 +133,16 @@ fn case_v02_the_callers_tools_are_found() {
 }
 
 #[test]
+fn case_v02_a_server_keeps_no_secret_that_a_program_could_read_from_it() {
+    let yard = Yard::new();
+    let mut first = yard.command(&["exec", "--wait", "--", "sh", "-c", "cat /proc/$PPID/environ"]);
+    let output = first.env("SECRET_KEY", "hunter2").env("PATH", "/usr/bin:/bin").output().unwrap();
+    let environ = out(&output);
+    assert!(environ.contains("PATH=/usr/bin:/bin\0"), "that is the server's: {environ:?}");
+    assert!(!environ.contains("SECRET_KEY") && !environ.contains("hunter2"), "{environ:?}");
+}
+
+#[test]
 fn case_e02_close_stdin_ends_cat_in_the_middle_of_a_line() {
     let yard = Yard::new();
     for kind in [&["--tty"][..], &["--stdin", "pipe"]] {
@@ -169,13 +179,33 @@ fn a_file_reaches_a_program_whole() {
     std::fs::write(file.path(), &bytes).unwrap();
     let copy = yard.state().join("copy");
     let script = format!("cat > '{}'", copy.display());
-    let started = yard.json(&["exec", "--stdin", "pipe", "--until", "quiet:10", "--", "sh", "-c", &script]);
+    let started = yard.json(&["exec", "--stdin", "pipe", "--yield-ms", "0", "--", "sh", "-c", &script]);
     let id = started["session_id"].to_string();
     let output = yard.run(&["write", &id, "--file", file.path().to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     yard.json(&["close-stdin", &id]);
     yard.json(&["wait", &id, "--until", "exit", "--timeout", "20"]);
     assert!(std::fs::read(copy).unwrap() == bytes);
+}
+
+#[test]
+fn a_server_that_is_gone_while_it_is_waited_for_is_a_failure_and_not_status_3() {
+    let yard = Yard::new();
+    let script = format!("echo out; exec '{}' stop", env!("CARGO_BIN_EXE_ptyard"));
+    let env = format!("PTYARD_STATE={}", yard.state().display());
+    let output = yard.run(&["exec", "--wait", "--env", &env, "--", "sh", "-c", &script]);
+    assert!(![Some(0), Some(3)].contains(&output.status.code()), "{output:?}");
+    assert_eq!(out(&output), "out\n");
+}
+
+#[test]
+fn a_cap_that_cannot_be_used_is_refused_before_anything_runs() {
+    let yard = Yard::new();
+    let refused = yard.run(&["--json", "exec", "--wait", "--max-tokens", "0", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(yard.json(&["list"]), serde_json::json!([]));
+    let waited = yard.json(&["exec", "--wait", "--", "sleep", "0.2"]);
+    assert!(waited["wall_ms"].as_f64().unwrap() >= 200.0, "the time of the whole call: {waited}");
 }
 
 #[test]

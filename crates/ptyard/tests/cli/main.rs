@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
 
 mod attach;
+mod cases;
+mod errors;
 mod fake;
 mod live;
 mod mcp;

@@ -146,6 +146,11 @@ fn write_stdin_types_polls_and_reports_the_end_again() {
         fake.seen().last().unwrap().body,
         json!({"input": {"chars": "\u{3}"}, "yield_ms": 1000, "max_tokens": 5})
     );
+    for much in [json!(1_000_000_000), json!(u64::MAX), json!(1e30)] {
+        let (_, result) = session.call("write_stdin", &json!({"session_id": 1, "max_output_tokens": much}));
+        assert_eq!(result["isError"], false, "{result}");
+        assert_eq!(fake.seen().last().unwrap().body["max_tokens"], 4_000_000);
+    }
 }
 
 #[test]

@@ -133,6 +133,8 @@ fn a_file_is_typed_in_parts_and_its_window_follows() {
         let offered = STANDARD.decode(part.body["input"]["base64"].as_str().unwrap()).unwrap();
         assert!(offered.len() <= 1 << 20);
         assert_eq!(part.body["since"], 3, "the shared cursor stays where it is");
+        let times = (&part.body["take_ms"], &part.body["yield_ms"], &part.body["until"]);
+        assert_eq!(times, (&json!(10_000), &json!(0), &json!(["exit"])), "no part waits for output");
         typed.extend_from_slice(&offered[..offered.len().min(256 << 10)]);
     }
     assert!(typed == bytes, "every byte once, in order");
@@ -241,7 +243,7 @@ fn kill_says_what_it_did_and_fails_when_something_survived() {
     let output = Fake::answering(&killed).run(&["kill", "1000", "--grace", "50"]);
     assert_eq!(
         (out(&output).as_str(), output.status.code()),
-        ("exited 0 (3 processes found, last signal 15)\n", Some(0))
+        ("exited 0; 3 processes were found, the last signal was 15\n", Some(0))
     );
     let output = Fake::answering(&with(killed, json!({"survivors": [42]}))).run(&["kill", "1000"]);
     assert_eq!(

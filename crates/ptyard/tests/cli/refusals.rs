@@ -83,6 +83,19 @@ fn a_dead_servers_socket_counts_as_no_server() {
 }
 
 #[test]
+fn a_state_that_cannot_be_a_directory_is_refused_and_is_not_status_3() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for state in [file, parent.path().join("long".repeat(30))] {
+        let output = ptyard(&state, &["list", "--json"]).output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["error"]["code"], "state_unwritable", "{document}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
 fn another_protocol_is_refused_and_both_versions_named() {
     let fake = Fake::start(|seen| match seen.path.as_str() {
         VERSION => Reply::Json(json!({"version": "9.9.9", "protocol": 99, "pid": 1, "state": "/s"})),

@@ -33,6 +33,7 @@ pub struct Scanner {
     modes: Modes,
     plain_since: u64,
     pen_since: u64,
+    paste_mode_asked_at: u64,
 }
 
 impl Scanner {
@@ -70,6 +71,13 @@ impl Scanner {
         self.pen_since
     }
 
+    /// The offset after the last request for bracketed paste (mode 2004 set), also when it was in force already; 0
+    /// before the first one.
+    #[must_use]
+    pub fn paste_mode_asked_at(&self) -> u64 {
+        self.paste_mode_asked_at
+    }
+
     /// Reads `bytes`, whose first one is at log offset `at`, and hands every signal to `on`, in order.
     pub fn scan(&mut self, at: u64, bytes: &[u8], on: &mut impl FnMut(Signal)) {
         let mut i = 0;
@@ -78,7 +86,14 @@ impl Scanner {
                 let Some(found) = memchr::memchr3(ESC, BEL, SO, &bytes[i..]) else { return };
                 i += found + 1;
                 match bytes[i - 1] {
-                    ESC => self.parser.escape(),
+                    ESC => {
+                        if let Some(len) = sgr_len(&bytes[i..]) {
+                            i += len;
+                            self.pen_since = at + i as u64;
+                            continue;
+                        }
+                        self.parser.escape();
+                    }
                     BEL => on(Signal { at: at + i as u64, event: Event::Bell }),
                     _ => self.plain_since = at + i as u64,
                 }
@@ -91,6 +106,12 @@ impl Scanner {
                     Step::Csi(csi) if csi.is_sgr() => self.pen_since = at + i as u64,
                     Step::Csi(csi) if csi.id() == (0, 0, b'K') => {}
                     step => {
+                        if let Step::Csi(csi) = step
+                            && csi.id() == (b'?', 0, b'h')
+                            && csi.params().contains(&2004)
+                        {
+                            self.paste_mode_asked_at = at + i as u64;
+                        }
                         // Control characters in the midst of a sequence, and whatever is not known to be
                         // harmless, end the plain run.
                         let effect = obey(&step, &mut self.modes, &mut |event| {
@@ -104,6 +125,16 @@ impl Scanner {
             }
         }
     }
+}
+
+/// The length of an SGR sequence behind its `ESC`, when all of it is here. Most sequences of most output are such ones,
+/// and this is several times as fast as the parser, which handles the rest.
+fn sgr_len(bytes: &[u8]) -> Option<usize> {
+    /// Longer ones are left to the parser, which knows how many parameters count.
+    const MOST: usize = 20;
+    let (b'[', rest) = bytes.split_first().map(|(first, rest)| (*first, rest))? else { return None };
+    let len = rest.iter().take(MOST).position(|byte| !matches!(byte, b'0'..=b';'))?;
+    (rest[len] == b'm').then_some(len + 2)
 }
 
 fn obey(step: &Step<'_>, modes: &mut Modes, on: &mut impl FnMut(Event)) -> Effect {

@@ -16,7 +16,7 @@ fn events(bytes: &[u8]) -> Vec<Event> {
 fn case_q02_a_query_cut_anywhere_is_seen_once_at_the_same_offset() {
     let output = b"ab\x1b[cde\x1b]7501;?\x1b\\\x1b]0;t\xc3\xa4\x07\x1bP+q544e\x1b\\\x1b[?2004h\x1b[?6n\x07";
     let whole = scan(output);
-    assert_eq!(whole.len(), 7);
+    assert_eq!(whole.len(), 8);
     assert_eq!(whole[0], Signal { at: 5, event: Event::Query(Query::PrimaryAttributes) });
     for cut in 0..output.len() {
         for second in cut..output.len() {

@@ -104,7 +104,8 @@ impl View {
     /// They begin with `CAN` and `ST`, so they may follow a sequence that was cut, and put every mode to a known
     /// state, without clearing the scrollback. What follows [`Screen::held`](crate::Screen::held) bytes before
     /// the view's end goes on from there. Not carried: tab stops, links, the main screen
-    /// behind an alternate one, and the mark that a row wrapped where nothing that follows would show it.
+    /// behind an alternate one, the mark that a row wrapped where nothing that follows would show it, and the colour of
+    /// a cell that a wide character left free at a row's end because it did not fit.
     #[must_use]
     pub fn to_ansi(&self) -> Vec<u8> {
         ansi::draw(self)

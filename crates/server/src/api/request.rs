@@ -119,6 +119,10 @@ pub struct WriteRequest {
     /// Reads from this offset with a cursor of the caller's own; the shared cursor does not move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
+    /// Milliseconds the program may take to take the input; the window's time begins when it has. Default: both
+    /// within the window's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub take_ms: Option<u64>,
     /// The window.
     #[serde(flatten)]
     pub window: WindowRequest,

@@ -95,7 +95,13 @@ pub(crate) fn write_spec(request: WriteRequest) -> Result<WriteSpec, ApiError> {
         Input::Keys(keys) => TypedInput::Keys(keys),
         Input::Paste(text) => TypedInput::Paste(text),
     };
-    Ok(WriteSpec { input, key: request.key, since: request.since, window: window_spec(request.window) })
+    Ok(WriteSpec {
+        input,
+        key: request.key,
+        since: request.since,
+        take: request.take_ms.map(Duration::from_millis),
+        window: window_spec(request.window),
+    })
 }
 
 fn bytes_of(text: &str) -> Result<Vec<u8>, ApiError> {

@@ -170,7 +170,8 @@ async fn case_l03_little_output_lies_between_a_pong_and_a_slow_viewer() {
 #[tokio::test]
 async fn case_l03_a_viewer_that_does_not_read_holds_up_nobody() {
     let site = Site::start();
-    let started = site.exec(json!({"argv": ["yes"], "yield_ms": 250, "max_tokens": 1})).await;
+    // 22 MB: more than any buffer on the way, less than the log keeps.
+    let started = site.exec(json!({"argv": ["seq", "1", "3000000"], "yield_ms": 250, "max_tokens": 1})).await;
     let _stuck = Viewer::open(&site, &started.id, "since=0").await;
     let mut other = Viewer::open(&site, &started.id, "since=0").await;
     let mut bytes_seen = 0;

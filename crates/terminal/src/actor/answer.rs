@@ -2,7 +2,9 @@
 //!
 //! A reply is input. It is written only while the tty is in raw mode, because in line mode no program can read a reply
 //! (it carries no newline) and the next reader, often a shell, would take it for a command. It is dropped when the line
-//! editor of the program in the foreground came back after the question: the asker is gone and the shell is back.
+//! editor of the program in the foreground came back after the question: the asker is gone and the shell is back. A line
+//! editor shows itself by its marks, or, without any, by a line that it took in raw mode before the question was printed
+//! in line mode: that is how commands are read and run.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,6 +34,8 @@ struct Waiting {
     looks: usize,
     /// How often a line editor had begun when it was asked.
     line_editors: u64,
+    /// It was asked in line mode, after a line was entered in raw mode: by a command of a line editor.
+    by_command: bool,
 }
 
 /// The queries that wait for an answer.
@@ -41,14 +45,27 @@ pub(super) struct Answers {
     /// How often a line editor began: a prompt was marked, or bracketed paste was switched on. The first time it may
     /// be a program that starts and asks its questions around it; from the second on it is a shell that is back.
     line_editors: u64,
+    /// Whether a line was ever entered in raw mode.
+    line_entered: bool,
 }
 
 impl Answers {
-    pub(super) fn asked(&mut self, at: u64, query: Query, now: Moment) {
+    pub(super) fn asked(&mut self, at: u64, query: Query, in_line_mode: bool, now: Moment) {
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Waiting { at, query, asked: now, looks: 0, line_editors: self.line_editors });
+        self.waiting.push_back(Waiting {
+            at,
+            query,
+            asked: now,
+            looks: 0,
+            line_editors: self.line_editors,
+            by_command: in_line_mode && self.line_entered,
+        });
+    }
+
+    pub(super) fn line_entered(&mut self) {
+        self.line_entered = true;
     }
 
     pub(super) fn line_editor_began(&mut self) {
@@ -80,7 +97,8 @@ impl Actor {
             return;
         }
         while let Some(waiting) = self.answers.waiting.pop_front() {
-            let came_back = waiting.line_editors > 0 && self.answers.line_editors > waiting.line_editors;
+            let came_back = waiting.by_command
+                || (waiting.line_editors > 0 && self.answers.line_editors > waiting.line_editors);
             if came_back && tty.program_in_foreground {
                 continue;
             }

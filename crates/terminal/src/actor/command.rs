@@ -6,7 +6,7 @@ use ptyard_core::{Exit, Size};
 use ptyard_screen::View;
 use tokio::sync::oneshot;
 
-use super::input::{Typed, Written};
+use super::input::{Place, Typed, Written};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 
 /// How many commands may wait; further callers wait in line for a place.
@@ -18,8 +18,8 @@ pub struct KilledBy(pub &'static str);
 
 /// A command. Every reply channel may be gone by the time of the answer: the work is done all the same.
 pub(crate) enum Command {
-    Type { typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written> },
-    CloseStdin { reply: oneshot::Sender<Result<(), ControlError>> },
+    Type { typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written>, place: Place },
+    CloseStdin { reply: oneshot::Sender<Result<(), ControlError>>, place: Place },
     Resize { size: Size, reply: oneshot::Sender<Result<(), ControlError>> },
     Signal { signal: Signal, target: Target, reply: oneshot::Sender<Result<(), ControlError>> },
     Kill { grace: Duration, by: KilledBy, reply: oneshot::Sender<Killed> },

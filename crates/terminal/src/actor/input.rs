@@ -5,12 +5,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::backend::{ControlError, Sink};
 
-/// How many writes may wait. The commands channel behind it holds the rest of the callers back.
-pub(super) const QUEUE_JOBS: usize = 64;
+/// How many writes may wait. Further callers wait outside for a [`Place`], until their own deadlines: in the commands
+/// channel they would hold up the very kill that could end a program that does not read.
+pub(crate) const QUEUE_JOBS: usize = 64;
+
+/// The right to be in the queue. It is free again when the job is gone, however that goes.
+pub(crate) type Place = OwnedSemaphorePermit;
 
 /// What is typed, and what must be typed if it is cut short.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +51,7 @@ pub(super) enum Job {
     /// Bytes to type.
     Type(Typing),
     /// The end of the input, behind everything that was typed before it.
-    Close(oneshot::Sender<Result<(), ControlError>>),
+    Close(oneshot::Sender<Result<(), ControlError>>, Place),
 }
 
 /// One write.
@@ -58,6 +62,8 @@ pub(super) struct Typing {
     /// Resolves when the caller takes the write back or is gone; `None` for our own replies to queries.
     cancelled: Option<oneshot::Receiver<()>>,
     reply: Option<oneshot::Sender<Written>>,
+    /// `None` for our own replies, whose number is bounded where they are made.
+    _place: Option<Place>,
 }
 
 impl Job {
@@ -65,12 +71,27 @@ impl Job {
         typed: Typed,
         cancelled: oneshot::Receiver<()>,
         reply: oneshot::Sender<Written>,
+        place: Place,
     ) -> Self {
-        Self::Type(Typing { typed, taken: 0, mark: None, cancelled: Some(cancelled), reply: Some(reply) })
+        Self::Type(Typing {
+            typed,
+            taken: 0,
+            mark: None,
+            cancelled: Some(cancelled),
+            reply: Some(reply),
+            _place: Some(place),
+        })
     }
 
     fn answer(bytes: Vec<u8>) -> Self {
-        Self::Type(Typing { typed: Typed::raw(bytes), taken: 0, mark: None, cancelled: None, reply: None })
+        Self::Type(Typing {
+            typed: Typed::raw(bytes),
+            taken: 0,
+            mark: None,
+            cancelled: None,
+            reply: None,
+            _place: None,
+        })
     }
 
     /// Whether another job must not come before it.
@@ -108,10 +129,6 @@ pub(super) enum InputStep {
 }
 
 impl InputQueue {
-    pub(super) fn is_full(&self) -> bool {
-        self.jobs.len() >= QUEUE_JOBS
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -126,22 +143,39 @@ impl InputQueue {
         self.jobs.insert(first, Job::answer(bytes));
     }
 
-    /// Writes what the program takes. `end` is the end of the log now; the caller drained the output just before.
+    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained the output just before.
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         sink: &mut Option<Box<dyn Sink>>,
         end: u64,
     ) -> InputStep {
+        let step = self.poll_front(cx, sink, end);
+        self.take_back(cx, end);
+        step
+    }
+
+    /// Takes back the writes behind the first one whose callers no longer wait. They have not begun, so nothing is left
+    /// of them; without this a program that does not read would hold every caller, whatever the deadline.
+    fn take_back(&mut self, cx: &mut Context<'_>, end: u64) {
+        let Some(first) = self.jobs.pop_front() else { return };
+        let behind = std::mem::take(&mut self.jobs).into_iter().filter_map(|job| match job {
+            Job::Type(typing) => typing.unless_cancelled(cx, end).map(Job::Type),
+            close @ Job::Close(..) => Some(close),
+        });
+        self.jobs = std::iter::once(first).chain(behind).collect();
+    }
+
+    fn poll_front(&mut self, cx: &mut Context<'_>, sink: &mut Option<Box<dyn Sink>>, end: u64) -> InputStep {
         loop {
             let Some(open) = sink else {
                 return self.end_all(end);
             };
             match self.jobs.pop_front() {
                 None => return InputStep::Idle,
-                Some(Job::Close(reply)) => match open.poll_close(cx) {
+                Some(Job::Close(reply, place)) => match open.poll_close(cx) {
                     Poll::Pending => {
-                        self.jobs.push_front(Job::Close(reply));
+                        self.jobs.push_front(Job::Close(reply, place));
                         return InputStep::Idle;
                     }
                     Poll::Ready(closed) => {
@@ -172,7 +206,7 @@ impl InputQueue {
         for job in self.jobs.drain(..) {
             match job {
                 Job::Type(typing) => typing.end(end),
-                Job::Close(reply) => {
+                Job::Close(reply, _) => {
                     let _gone = reply.send(Err(ControlError::StdinClosed));
                 }
             }
@@ -198,9 +232,7 @@ impl Typing {
                 self.finish(0, false, end);
                 return TypingStep::Finished;
             }
-            if let Some(cancelled) = &mut self.cancelled
-                && Pin::new(cancelled).poll(cx).is_ready()
-            {
+            if self.is_cancelled(cx) {
                 let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
                 self.finish(rest, false, end);
                 return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
@@ -216,6 +248,21 @@ impl Typing {
                 }
             }
         }
+    }
+
+    fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        self.cancelled.as_mut().is_some_and(|cancelled| Pin::new(cancelled).poll(cx).is_ready())
+    }
+
+    /// Itself, unless it was cancelled before it began: then it is answered.
+    fn unless_cancelled(mut self, cx: &mut Context<'_>, end: u64) -> Option<Self> {
+        debug_assert_eq!(self.taken, 0, "invariant 1: only the first job has begun");
+        if !self.is_cancelled(cx) {
+            return Some(self);
+        }
+        let all = self.typed.bytes.len();
+        self.finish(all, false, end);
+        None
     }
 
     /// The input ended before everything was taken.
@@ -255,10 +302,14 @@ mod tests {
         }
     }
 
+    fn place() -> Place {
+        Arc::new(tokio::sync::Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
+
     fn job(typed: Typed) -> (Job, oneshot::Sender<()>, oneshot::Receiver<Written>) {
         let (cancel, cancelled) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
-        (Job::new(typed, cancelled, reply), cancel, answer)
+        (Job::new(typed, cancelled, reply, place()), cancel, answer)
     }
 
     fn turn(queue: &mut InputQueue, sink: &mut Option<Box<dyn Sink>>) -> InputStep {
@@ -307,6 +358,29 @@ mod tests {
     }
 
     #[test]
+    fn case_h01_a_write_behind_one_that_is_stuck_is_taken_back_at_its_own_deadline() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (stuck, _keep, _never) = job(Typed::raw(&b"stuck"[..]));
+        let (second, cancel, mut answer) = job(Typed::raw(&b"second"[..]));
+        let (third, _keep_third, mut later) = job(Typed::raw(&b"third"[..]));
+        for job in [stuck, second, third] {
+            queue.push(job);
+        }
+        *slow.room.lock().unwrap() = 2;
+        turn(&mut queue, &mut sink);
+        drop(cancel);
+        turn(&mut queue, &mut sink);
+        let taken_back = Written { taken: 0, taken_back: 6, mark: 10, input_ended: false };
+        assert_eq!(answer.try_recv().unwrap(), taken_back);
+        *slow.room.lock().unwrap() = 100;
+        turn(&mut queue, &mut sink);
+        assert_eq!(*slow.got.lock().unwrap(), b"stuckthird");
+        assert_eq!(later.try_recv().unwrap().taken, 5);
+    }
+
+    #[test]
     fn case_e05_the_end_of_the_input_waits_for_what_was_typed_before_it() {
         let slow = Slow::default();
         let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
@@ -314,7 +388,7 @@ mod tests {
         let (first, _keep, _answer) = job(Typed::raw(&b"abc"[..]));
         let (reply, mut closed) = oneshot::channel();
         queue.push(first);
-        queue.push(Job::Close(reply));
+        queue.push(Job::Close(reply, place()));
         turn(&mut queue, &mut sink);
         assert!(sink.is_some() && closed.try_recv().is_err(), "still open while bytes wait");
         *slow.room.lock().unwrap() = 100;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use ptyard_core::end::{EndRule, EndStep};
 use ptyard_core::{Cause, Exit, Moment, Size};
-use ptyard_screen::Scanner;
+use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
@@ -27,11 +27,14 @@ use self::answer::Answers;
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
 use self::input::{InputQueue, Job};
+pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
-use crate::backend::{BoxFuture, Control, ControlError, Io, KillReport, Sink, Source, Started, Target};
+use crate::backend::{
+    BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
+};
 use crate::clock::Clock;
 use crate::intent::Intent;
 use crate::log::{LogReader, LogWriter};
@@ -69,6 +72,8 @@ pub(crate) struct Actor {
     killed_by: Option<KilledBy>,
     signalled: Option<i32>,
     scanner: Scanner,
+    /// The request for bracketed paste that was seen last, by its offset, and the group in the foreground then.
+    paste_asked: (u64, Option<u32>),
     answers: Answers,
     looks: Looks,
     /// When a log that could not be written is tried again.
@@ -76,6 +81,8 @@ pub(crate) struct Actor {
     /// Scratch: what the side parser saw in one read.
     signals: Vec<ptyard_screen::Signal>,
     progress: watch::Sender<Progress>,
+    /// The same, but only told at milestones: for windows that need not wake at every chunk of a flood.
+    milestones: watch::Sender<Progress>,
     /// The same as in `progress`, changed during a turn and published at its end.
     now: Progress,
     observed: Arc<SharedObserved>,
@@ -104,12 +111,20 @@ pub(crate) enum Past {
     Earlier { unseen_from: Option<u64> },
 }
 
+/// An actor as its handle sees it.
+pub(crate) struct Watched {
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) milestones: watch::Receiver<Progress>,
+}
+
 /// Starts the task of a terminal. The sizes it had so far stand in `observed`.
-pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Progress>) {
+pub(crate) fn spawn(parts: Parts) -> Watched {
     let size = parts.observed.lock().sizes.last().map_or(parts.io.size(), |(_, size)| *size);
     let (commands, receiver) = mpsc::channel(command::COMMANDS);
     let now = Progress::start(size);
-    let (progress, watcher) = watch::channel(now.clone());
+    let (progress, watched_progress) = watch::channel(now.clone());
+    let (milestones, watched_milestones) = watch::channel(now.clone());
     let mut actor = Actor {
         clock: parts.clock,
         io: parts.io,
@@ -128,11 +143,13 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         killed_by: None,
         signalled: None,
         scanner: Scanner::new(),
+        paste_asked: (0, None),
         answers: Answers::default(),
         looks: Looks::default(),
         held_back: None,
         signals: Vec::new(),
         progress,
+        milestones,
         now,
         observed: parts.observed,
         observer: parts.observer,
@@ -145,7 +162,7 @@ pub(crate) fn spawn(parts: Parts) -> (mpsc::Sender<Command>, watch::Receiver<Pro
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
     });
-    (commands, watcher)
+    Watched { commands, progress: watched_progress, milestones: watched_milestones }
 }
 
 impl Actor {
@@ -174,9 +191,6 @@ impl Actor {
 
     fn poll_commands(&mut self, cx: &mut Context<'_>) {
         for _ in 0..COMMANDS_PER_TURN {
-            if self.queue.is_full() {
-                return;
-            }
             match self.commands.poll_recv(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(command)) => self.follow(command),
@@ -191,22 +205,20 @@ impl Actor {
 
     fn follow(&mut self, command: Command) {
         match command {
-            Command::Type { typed, cancelled, reply } => self.queue.push(Job::new(typed, cancelled, reply)),
-            Command::CloseStdin { reply } => self.queue.push(Job::Close(reply)),
+            Command::Type { typed, cancelled, reply, place } => {
+                if typed.bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
+                    && self.control.tty_state().is_some_and(|tty| !tty.line_mode)
+                {
+                    self.answers.line_entered();
+                }
+                self.queue.push(Job::new(typed, cancelled, reply, place));
+            }
+            Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
             Command::Resize { size, reply } => {
                 let _gone = reply.send(self.resize(size));
             }
             Command::Signal { signal, target, reply } => {
-                let sent = if self.now.sealed.is_some() {
-                    Err(ControlError::Exited)
-                } else {
-                    self.control.signal(signal, target)
-                };
-                if sent.is_ok() && target == Target::Program {
-                    self.signalled = Some(signal.0);
-                    self.note(&Intent::Signal(signal.0));
-                }
-                let _gone = reply.send(sent);
+                let _gone = reply.send(self.signal(signal, target));
             }
             Command::Kill { grace, by, reply } => self.kill(grace, by, Some(reply)),
             Command::Look { scrollback, reply } => self.looks.ask(scrollback, reply),
@@ -214,10 +226,25 @@ impl Actor {
                 let _gone = reply.send(self.control.tty_state());
             }
             Command::Modes { reply } => {
-                let _gone = reply.send(self.scanner.modes().clone());
+                let _gone = reply.send(self.modes());
             }
             Command::Close => self.close(),
         }
+    }
+
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
+        if self.now.sealed.is_some() {
+            return Err(ControlError::Exited);
+        }
+        // The group in the foreground is the program's own unless it gave the foreground to another.
+        let reaches_program =
+            target == Target::Program || self.control.tty_state().is_none_or(|tty| tty.program_in_foreground);
+        self.control.signal(signal, target)?;
+        if reaches_program {
+            self.signalled = Some(signal.0);
+            self.note(&Intent::Signal(signal.0));
+        }
+        Ok(())
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
@@ -232,6 +259,19 @@ impl Actor {
         }
         self.observer.event(TerminalEvent::Resized(size));
         Ok(())
+    }
+
+    /// The modes in force for whoever reads now. A program that was killed leaves its request for bracketed paste
+    /// behind: it does not hold for another group in the foreground, nor in line mode, where nobody reads brackets.
+    fn modes(&mut self) -> Modes {
+        let mut modes = self.scanner.modes().clone();
+        if modes.bracketed_paste
+            && let Some(tty) = self.control.tty_state()
+        {
+            let (_, asker) = self.paste_asked;
+            modes.bracketed_paste = !tty.line_mode && (asker.is_none() || asker == tty.foreground_group);
+        }
+        modes
     }
 
     fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
@@ -344,6 +384,13 @@ impl Actor {
                 published.clone_from(&self.now);
             }
             changed
+        });
+        self.milestones.send_if_modified(|published| {
+            let is_milestone = self.now.is_milestone_after(published);
+            if is_milestone {
+                published.clone_from(&self.now);
+            }
+            is_milestone
         });
     }
 

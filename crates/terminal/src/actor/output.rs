@@ -106,6 +106,10 @@ impl Actor {
 
     /// Follows what the side parser saw.
     pub(super) fn take_signals(&mut self, news: News) {
+        let asked_at = self.scanner.paste_mode_asked_at();
+        if asked_at != self.paste_asked.0 {
+            self.paste_asked = (asked_at, self.control.tty_state().and_then(|tty| tty.foreground_group));
+        }
         if self.signals.is_empty() {
             return;
         }
@@ -118,7 +122,10 @@ impl Actor {
             match event {
                 Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
                     if !is_news => {}
-                Event::Query(query) => self.answers.asked(at, query, self.clock.now()),
+                Event::Query(query) => {
+                    let in_line_mode = self.control.tty_state().is_some_and(|tty| tty.line_mode);
+                    self.answers.asked(at, query, in_line_mode, self.clock.now());
+                }
                 Event::Prompt(mark) => {
                     if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {
                         self.now.prompt = Some(at);

@@ -10,6 +10,7 @@ use rustix::termios::{LocalModes, SpecialCodeIndex, Termios};
 use tokio::io::Interest;
 
 use crate::backend::{ControlError, Sink, Source};
+use crate::sys;
 use crate::sys::watched::WatchedFd;
 
 use super::launcher::Copies;
@@ -49,6 +50,11 @@ impl Source for FdSource {
                 Err(Errno::IO) => 0,
                 other => other?,
             };
+            // Less than asked for: nothing is left now, and more will wake us. Asking the kernel again to hear "would
+            // block" costs as much as a read, on a tty more: it waits for the line discipline's worker first.
+            if read > 0 && read < into.len() && sys::empties_at_once() {
+                ready.clear_ready();
+            }
             self.ended = read == 0;
             return Poll::Ready(Ok(read));
         }

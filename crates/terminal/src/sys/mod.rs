@@ -6,3 +6,15 @@ pub(crate) mod passwd;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod watched;
+
+/// Whether a read of a tty takes everything there is, as on any pipe. Before Linux 5.12 it stopped where the line
+/// discipline's buffer wraps around.
+pub(crate) fn empties_at_once() -> bool {
+    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let uname = rustix::system::uname();
+        let release = uname.release().to_string_lossy();
+        let mut numbers = release.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
+        (numbers.next(), numbers.next()) >= (Some(5), Some(12))
+    })
+}

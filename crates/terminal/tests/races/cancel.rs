@@ -2,6 +2,7 @@
 
 use ptyard_core::Exit;
 use ptyard_terminal::{WindowCall, WindowCursor};
+use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
 
@@ -32,7 +33,7 @@ async fn r13_to_r16_a_caller_who_vanishes_anywhere_costs_nothing() {
                     let terminal = stage.terminal.clone();
                     let window =
                         tokio::spawn(async move { terminal.window(call).await.map(|ready| ready.commit()) });
-                    hold.reached().await;
+                    soon("a task comes to the pause point", hold.reached()).await;
                     window.abort();
                     assert!(window.await.unwrap_err().is_cancelled());
                 }
@@ -51,7 +52,7 @@ async fn r22_bytes_that_come_at_the_deadline_are_in_this_window_or_the_next() {
         let hold = stage.pauses.hold("window.before_step");
         let (terminal, call) = (stage.terminal.clone(), stage.call_now());
         let window = tokio::spawn(async move { terminal.window(call).await.unwrap().commit() });
-        hold.reached().await;
+        soon("a task comes to the pause point", hold.reached()).await;
         stage.print(b" late\xc3").await;
         drop(hold);
         let mut text = window.await.unwrap().text;
@@ -89,7 +90,7 @@ async fn r25_two_callers_take_turns_on_the_shared_cursor() {
             tokio::spawn(async move { terminal.window(call).await.unwrap().commit() })
         };
         let first = spawn(stage.call_until("regex:two"));
-        waiting.reached().await;
+        soon("a task comes to the pause point", waiting.reached()).await;
         let second = spawn(stage.call_until("regex:four"));
         waiting.release_one();
         stage.print(b"one two ").await;
@@ -121,7 +122,7 @@ async fn r26_a_waiting_caller_is_told_at_once_when_the_terminal_is_ended() {
         let waiting = stage.pauses.hold("window.waiting");
         let (terminal, call) = (stage.terminal.clone(), stage.call_open());
         let window = tokio::spawn(async move { terminal.window(call).await.unwrap().commit() });
-        waiting.reached().await;
+        soon("a task comes to the pause point", waiting.reached()).await;
         drop(waiting);
         stage.terminal.kill(std::time::Duration::ZERO, ptyard_terminal::KilledBy("kill")).await;
         let exit = window.await.unwrap().exit.unwrap();

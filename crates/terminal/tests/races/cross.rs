@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use ptyard_core::Exit;
+use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
 
@@ -55,7 +56,7 @@ proptest! {
                         let hold = stage.pauses.hold(POINTS[*point]);
                         let (terminal, call) = (stage.terminal.clone(), stage.call_now());
                         let window = tokio::spawn(async move { terminal.window(call).await.map(|ready| ready.commit()) });
-                        hold.reached().await;
+                        soon("a task comes to the pause point", hold.reached()).await;
                         window.abort();
                         let _cancelled = window.await;
                     }

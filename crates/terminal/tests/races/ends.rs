@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ptyard_core::Exit;
 use ptyard_core::window::EndedBy;
+use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
 
@@ -29,7 +30,7 @@ async fn r06_a_chunk_after_the_exit_is_in_the_last_window() {
         let waiting = stage.pauses.hold("window.waiting");
         let (terminal, call) = (stage.terminal.clone(), stage.call_open());
         let window = tokio::spawn(async move { terminal.window(call).await.unwrap().commit() });
-        waiting.reached().await;
+        soon("a task comes to the pause point", waiting.reached()).await;
         stage.script.exit(Exit::exited(0));
         stage.print(b" late\xc3").await;
         stage.script.close_output();

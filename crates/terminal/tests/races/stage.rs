@@ -7,7 +7,9 @@ use ptyard_core::window::{Collected, Condition};
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec, Stdin};
 use ptyard_terminal::log::{LogConfig, LogWriter};
-use ptyard_terminal::{Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, WindowCall, WindowCursor};
+use ptyard_terminal::{
+    Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, TextUse, WindowCall, WindowCursor,
+};
 use ptyard_testkit::{Script, ScriptedBackend, soon};
 
 pub(crate) const BOTH: [Io; 2] = [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Pipe)];
@@ -69,6 +71,7 @@ impl Stage {
             cap_tokens: None,
             conditions: Vec::new(),
             quiet_after: Default::default(),
+            text: TextUse::Kept,
             started: now,
             deadline: Some(now),
         }

@@ -3,22 +3,24 @@
 use ptyard_core::Exit;
 use ptyard_terminal::WindowCall;
 use ptyard_terminal::backend::Io;
+use ptyard_testkit::soon;
 
 use crate::stage::{BOTH, Stage};
 
 /// A window that is open while the program prints `pieces` one by one and ends.
 async fn capped(io: Io, cap_tokens: i64, pieces: &[&[u8]]) -> (String, Option<u64>) {
     let stage = Stage::new(io).await;
-    let call = WindowCall { cap_tokens: Some(cap_tokens), ..stage.call_open() };
+    // A pattern makes the window look at every piece as it comes.
+    let call = WindowCall { cap_tokens: Some(cap_tokens), ..stage.call_until("regex:never printed") };
     let waiting = stage.pauses.hold("window.waiting");
     let terminal = stage.terminal.clone();
     let window = tokio::spawn(async move { terminal.window(call).await.unwrap().commit() });
     for piece in pieces {
-        waiting.reached().await;
+        soon("a task comes to the pause point", waiting.reached()).await;
         stage.print(piece).await;
         waiting.release_one();
     }
-    waiting.reached().await;
+    soon("a task comes to the pause point", waiting.reached()).await;
     stage.script.exit(Exit::exited(0));
     stage.script.close_output();
     drop(waiting);

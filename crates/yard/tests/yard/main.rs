@@ -4,6 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod bad_input;
+mod cases_ends;
+mod cases_input;
+mod cases_output;
+mod cases_screen;
+mod cases_security;
+mod cases_text;
+mod cases_trees;
 mod programs;
 mod removal;
 mod stage;

@@ -170,6 +170,33 @@ async fn case_h01_a_write_to_a_program_that_does_not_read_ends_at_its_deadline()
 }
 
 #[tokio::test]
+async fn case_h01_a_program_that_does_not_read_is_killed_past_everything_that_waits_to_be_typed() {
+    let stage = Stage::real();
+    let window =
+        run(&stage.yard, sh("stty raw -echo; echo ready; sleep 600", tty(), until("regex:ready"))).await;
+    let big = "x".repeat(100_000);
+    let filled = stage.yard.write(&at(&window), chars(&big, ms(300))).await.unwrap().commit();
+    assert!(filled.unwritten > Some(0), "the terminal takes no more");
+    let stuck: Vec<_> = (0..200)
+        .map(|_| {
+            let (yard, target, spec) = (stage.yard.clone(), at(&window), chars(&big, ms(60_000)));
+            tokio::spawn(async move { yard.write(&target, spec).await.map(|written| written.commit()) })
+        })
+        .collect();
+    let began = Instant::now();
+    let late = stage.yard.write(&at(&window), chars("late", ms(300))).await.unwrap().commit();
+    assert_eq!((late.written, late.unwritten), (Some(0), Some(4)));
+    stage.yard.screen(&at(&window), 0).await.unwrap();
+    let killed = stage.yard.kill(&at(&window), Some(Duration::ZERO)).await.unwrap();
+    assert!(killed.survivors.is_empty());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    for write in stuck {
+        // Each one is answered: with what was taken, or that the program has ended.
+        let _answer = write.await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn case_h03_both_directions_are_pumped_and_case_e05_the_end_waits_for_the_bytes() {
     let stage = Stage::real();
     let window = run(&stage.yard, exec(&["cat"], Io::Pipes(Stdin::Pipe), brief())).await;

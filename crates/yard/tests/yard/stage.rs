@@ -90,6 +90,68 @@ pub(crate) fn chars(text: &str, window: WindowSpec) -> WriteSpec {
     WriteSpec { input: TypedInput::Bytes(text.as_bytes().to_vec()), window, ..WriteSpec::default() }
 }
 
+pub(crate) fn paste(text: &str, window: WindowSpec) -> WriteSpec {
+    WriteSpec { input: TypedInput::Paste(text.to_owned()), window, ..WriteSpec::default() }
+}
+
+pub(crate) fn keys(names: &str, window: WindowSpec) -> WriteSpec {
+    WriteSpec { input: TypedInput::Keys(names.to_owned()), window, ..WriteSpec::default() }
+}
+
+/// A window of a few tokens.
+pub(crate) fn capped(max_tokens: i64, window: WindowSpec) -> WindowSpec {
+    WindowSpec { max_tokens: Some(max_tokens), ..window }
+}
+
+/// An interactive shell without anybody's settings, at its prompt.
+pub(crate) async fn bash(stage: &Stage) -> Window {
+    let spec = ExecSpec {
+        cwd: Some(stage.directory.path().to_owned()),
+        ..exec(&["bash", "--norc", "--noprofile", "-i"], tty(), until("prompt"))
+    };
+    let window = run(&stage.yard, spec).await;
+    assert_eq!(window.ended_by, "prompt", "{window:?}");
+    window
+}
+
+/// Types, and hands the window over.
+pub(crate) async fn write(yard: &Yard, window: &Window, spec: WriteSpec) -> Window {
+    yard.write(&at(window), spec).await.unwrap().commit()
+}
+
+/// Waits for a condition in output from `since` on.
+pub(crate) async fn wait(
+    yard: &Yard,
+    window: &Window,
+    condition: &str,
+    since: Option<u64>,
+    at_most_ms: u64,
+) -> ptyard_yard::WaitOutcome {
+    let at_most = std::time::Duration::from_millis(at_most_ms);
+    yard.wait(&at(window), &[condition.to_owned()], since, Some(at_most)).await.unwrap()
+}
+
+/// Everything the log holds.
+pub(crate) async fn log(yard: &Yard, window: &Window) -> Vec<u8> {
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        let part = yard.read(&at(window), Some(bytes.len() as u64), 1 << 20).await.unwrap();
+        assert_eq!(part.evicted, 0);
+        if part.data.is_empty() {
+            return bytes;
+        }
+        bytes.extend(part.data);
+    }
+}
+
+pub(crate) fn code(window: &Window) -> Option<i32> {
+    window.exit.as_ref().and_then(|exit| exit.code)
+}
+
+pub(crate) async fn kill(yard: &Yard, window: &Window) -> ptyard_yard::KillOutcome {
+    yard.kill(&at(window), Some(std::time::Duration::ZERO)).await.unwrap()
+}
+
 pub(crate) async fn run(yard: &Yard, spec: ExecSpec) -> Window {
     yard.exec(spec).await.unwrap().commit()
 }

@@ -1,0 +1,71 @@
+//! What is measured, one module each.
+
+mod crowd;
+mod drain;
+mod echo;
+mod flood;
+mod repl;
+mod start;
+
+use clap::ValueEnum;
+
+use crate::Outcome;
+use crate::bed::Bed;
+use crate::quiet::Noise;
+use crate::report::Report;
+
+/// A case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Case {
+    /// Megabytes a second out of a terminal
+    Drain,
+    /// From a key to the program's answer
+    Echo,
+    /// From a question to the whole answer of a REPL
+    Repl,
+    /// A program that prints without end
+    Flood,
+    /// A thousand idle terminals
+    Crowd,
+    /// From nothing to the first answer
+    Start,
+}
+
+impl Case {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Drain, Self::Echo, Self::Repl, Self::Flood, Self::Crowd, Self::Start];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Echo => "echo",
+            Self::Repl => "repl",
+            Self::Flood => "flood",
+            Self::Crowd => "crowd",
+            Self::Start => "start",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Drain => "megabytes a second out of a terminal",
+            Self::Echo => "from a key to the program's answer",
+            Self::Repl => "from a question to the whole answer of a REPL",
+            Self::Flood => "a program that prints without end",
+            Self::Crowd => "a thousand idle terminals",
+            Self::Start => "from nothing to the first answer",
+        }
+    }
+
+    pub(crate) async fn run(self, bed: &Bed, report: &mut Report) -> Outcome<()> {
+        report.noise(self.name(), Noise::settled(bed.patience).await?);
+        match self {
+            Self::Drain => drain::run(bed, report).await,
+            Self::Echo => echo::run(bed, report).await,
+            Self::Repl => repl::run(bed, report).await,
+            Self::Flood => flood::run(bed, report).await,
+            Self::Crowd => crowd::run(bed, report).await,
+            Self::Start => start::run(bed, report).await,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! ptyard in this process.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ptyard_core::{Size, TerminalId};
+use ptyard_terminal::backend::Io;
+use ptyard_yard::{
+    ExecSpec, Program, TerminalRef, TypedInput, Window, WindowSpec, WriteSpec, Yard, YardConfig,
+};
+use tempfile::TempDir;
+
+use crate::Outcome;
+
+/// A yard on a state directory that goes away with it.
+pub(crate) struct InProcess {
+    pub(crate) yard: Yard,
+    _state: TempDir,
+}
+
+impl InProcess {
+    pub(crate) fn open() -> Outcome<Self> {
+        let state = tempfile::tempdir()?;
+        Ok(Self { yard: Yard::open(YardConfig::new(state.path()))?, _state: state })
+    }
+
+    /// Starts a program on a tty and takes the first window.
+    pub(crate) async fn exec(&self, argv: &[&str], window: WindowSpec) -> Outcome<Window> {
+        let spec = ExecSpec {
+            program: Program::Argv(argv.iter().map(ToString::to_string).collect()),
+            backend: None,
+            name: None,
+            io: Io::Tty(Size::DEFAULT),
+            cwd: None,
+            env: BTreeMap::new(),
+            caller_env: BTreeMap::new(),
+            policy: None,
+            window,
+        };
+        Ok(self.yard.exec(spec).await?.commit())
+    }
+
+    /// Types and takes a window.
+    pub(crate) async fn write(&self, at: TerminalId, bytes: Vec<u8>, window: WindowSpec) -> Outcome<Window> {
+        let spec = WriteSpec { input: TypedInput::Bytes(bytes), window, ..WriteSpec::default() };
+        Ok(self.yard.write(&TerminalRef::Id(at), spec).await?.commit())
+    }
+
+    /// Ends every program.
+    pub(crate) async fn close(self) {
+        self.yard.shutdown().await;
+    }
+}
+
+/// A window that ends at `until`, shows at most 50 tokens, and waits at most `longest`.
+pub(crate) fn until(until: &str, longest: Duration) -> WindowSpec {
+    WindowSpec {
+        yield_ms: Some(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)),
+        max_tokens: Some(50),
+        until: vec![until.to_owned()],
+    }
+}
