@@ -8,9 +8,7 @@ use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{
-    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written,
-};
+use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };

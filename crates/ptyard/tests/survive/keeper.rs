@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::stage::{Stage, kill, number, runs};
+use crate::stage::{Stage, kill, number, runs, until};
 
 fn waiting(stage: &Stage, name: &str) -> std::path::PathBuf {
     let go = stage.file(name);
@@ -70,4 +70,19 @@ fn law_04_without_keeper_and_server_a_terminal_is_lost_and_its_log_readable() {
     assert_eq!(stage.log("p"), b"here\n");
     new_programs_start(&stage);
     std::fs::write(go, "").unwrap();
+}
+
+#[test]
+fn programs_that_nobody_can_reach_any_more_are_ended() {
+    let stage = Stage::new();
+    waiting(&stage, "p");
+    let (pid, server, keeper) = (number(&stage.json(&["info", "p"])["pid"]), stage.server(), stage.keeper());
+    kill(server);
+    // Only its socket: it comes back.
+    std::fs::remove_file(stage.state().join("keeper.sock")).unwrap();
+    until("the socket", || stage.state().join("keeper.sock").exists());
+    assert_eq!(stage.json(&["info", "p"])["state"], "running");
+    kill(stage.server());
+    std::fs::remove_dir_all(stage.state()).unwrap();
+    until("the end", || !runs(pid) && !runs(keeper.into()));
 }

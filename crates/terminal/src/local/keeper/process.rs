@@ -1,6 +1,11 @@
 //! The keeper's process: one loop over everything that happens.
 
+mod place;
+mod programs;
+mod talk;
+
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -10,16 +15,13 @@ use ptyard_core::TerminalId;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::SocketFlags;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
+use self::place::Reach;
 use super::KeeperPlace;
-use super::kept::{Drained, Kept};
-use super::packet::{self, Packet, Received};
-use super::protocol::{Hello, PROTOCOL, ToKeeper, ToServer};
-use super::seat::{Outgoing, Phase, Seat, Watch};
-use crate::local::errors;
-use crate::local::fork::{EXEC_LIMIT, Starting};
+use super::kept::Kept;
+use super::seat::Seat;
+use crate::local::fork::Starting;
 use crate::local::launcher::Order;
 use crate::local::strays;
 use crate::local::tree::cgroup::Home;
@@ -31,9 +33,6 @@ const FIRST_SERVER: Duration = Duration::from_secs(30);
 
 /// How long until a log that could not be written is tried again. The program waits meanwhile; nothing is lost.
 const RETRY: Duration = Duration::from_millis(250);
-
-/// How many servers may wait for the one before them to be gone; of more, the newest are turned away.
-const WAITING_SERVERS: usize = 8;
 
 /// Events taken at once.
 const EVENTS: usize = 64;
@@ -50,6 +49,8 @@ enum About {
     End(u64),
     /// A program has printed something.
     Output(u64),
+    /// Something happened to the socket's file.
+    Place,
 }
 
 impl About {
@@ -61,6 +62,7 @@ impl About {
             Self::Report(number) => (3, number),
             Self::End(number) => (4, number),
             Self::Output(number) => (5, number),
+            Self::Place => (6, 0),
         };
         EventData::new_u64(number << 3 | kind)
     }
@@ -73,7 +75,8 @@ impl About {
             2 => Self::Children,
             3 => Self::Report(number),
             4 => Self::End(number),
-            _ => Self::Output(number),
+            5 => Self::Output(number),
+            _ => Self::Place,
         }
     }
 }
@@ -90,16 +93,22 @@ pub fn run(place: &KeeperPlace, ready: impl FnOnce()) -> io::Result<()> {
     // For people, and for nothing else.
     lock.set_len(0)?;
     writeln!(lock, "{}", std::process::id())?;
-    let mut keeper = Keeper::open(place)?;
+    let mut keeper = Keeper::open(place, lock)?;
     ready();
     let kept = keeper.keep();
-    // Before the lock goes, so that nobody's new socket is removed.
-    let _ = std::fs::remove_file(place.socket());
+    keeper.leave_place();
     kept
 }
 
 struct Keeper<'a> {
     place: &'a KeeperPlace,
+    /// Held as long as this process lives.
+    lock: File,
+    /// Tells when the socket's file goes.
+    place_watch: OwnedFd,
+    reach: Reach,
+    /// When the place is looked at, after something happened to the socket's file.
+    place_look: Option<Instant>,
     epoll: OwnedFd,
     listener: OwnedFd,
     children: OwnedFd,
@@ -118,7 +127,7 @@ struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    fn open(place: &'a KeeperPlace) -> io::Result<Self> {
+    fn open(place: &'a KeeperPlace, lock: File) -> io::Result<Self> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let children = sys::signal::ended_children()?;
         let home = Home::open()
@@ -130,8 +139,14 @@ impl<'a> Keeper<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, About::Listener.data(), EventFlags::IN)?;
         epoll::add(&epoll, &children, About::Children.data(), EventFlags::IN)?;
+        let place_watch = place::watch(place)?;
+        epoll::add(&epoll, &place_watch, About::Place.data(), EventFlags::IN)?;
         Ok(Self {
             place,
+            lock,
+            place_watch,
+            reach: Reach::Open,
+            place_look: None,
             epoll,
             listener,
             children,
@@ -156,6 +171,9 @@ impl<'a> Keeper<'a> {
             {
                 self.seat(next);
             }
+            if self.seat.is_none() && self.reach == Reach::Lost {
+                self.end_everything();
+            }
             let is_idle = self.seat.is_none() && self.programs.is_empty() && self.starting.is_empty();
             if is_idle && self.idle_until.is_none_or(|until| until <= Instant::now()) {
                 return Ok(());
@@ -176,6 +194,7 @@ impl<'a> Keeper<'a> {
                     About::Report(number) => self.finish_start(number),
                     About::End(number) => self.program_ended(number),
                     About::Output(number) => self.drain(number),
+                    About::Place => self.place_changed(),
                 }
             }
             self.follow_deadlines();
@@ -186,11 +205,14 @@ impl<'a> Keeper<'a> {
     fn next_deadline(&self) -> Option<Instant> {
         let starts = self.starting.values().map(|(_, _, deadline)| *deadline);
         let retries = self.held_back.values().copied();
-        starts.chain(retries).chain(self.idle_until).min()
+        starts.chain(retries).chain(self.idle_until).chain(self.place_look).min()
     }
 
     fn follow_deadlines(&mut self) {
         let now = Instant::now();
+        if self.place_look.is_some_and(|at| at <= now) {
+            self.look_at_place();
+        }
         let late: Vec<u64> =
             self.starting.iter().filter(|(_, start)| start.2 <= now).map(|(number, _)| *number).collect();
         for number in late {
@@ -201,273 +223,6 @@ impl<'a> Keeper<'a> {
         for number in due {
             self.held_back.remove(&number);
             self.watch_output(number);
-        }
-    }
-
-    fn accept(&mut self) {
-        while let Ok(socket) =
-            rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
-            let is_ours = rustix::net::sockopt::socket_peercred(&socket)
-                .is_ok_and(|peer| peer.uid == rustix::process::geteuid());
-            if is_ours && self.waiting.len() < WAITING_SERVERS {
-                self.waiting.push_back(socket);
-            }
-        }
-    }
-
-    fn seat(&mut self, socket: OwnedFd) {
-        match epoll::add(&self.epoll, &socket, About::Seat.data(), EventFlags::IN) {
-            Ok(()) => self.seat = Some(Seat::new(socket)),
-            Err(error) => tracing::warn!(%error, "a server cannot be listened to"),
-        }
-    }
-
-    /// Follows what the server said.
-    fn serve(&mut self, flags: EventFlags) {
-        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-            return;
-        }
-        while let Some(seat) = &self.seat {
-            let followed = match packet::receive(seat.socket()) {
-                Ok(Some(received)) => self.follow(&received),
-                Err(Errno::AGAIN) => return,
-                Ok(None) => return self.unseat(),
-                Err(errno) => Err(errno.into()),
-            };
-            if let Err(error) = followed {
-                tracing::warn!(%error, "a server cannot be understood");
-                return self.unseat();
-            }
-        }
-    }
-
-    fn follow(&mut self, received: &Received) -> io::Result<()> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.phase == Phase::New {
-            let hello: Hello = received.message()?;
-            seat.push(Outgoing::Plain(Packet::new(&Hello::ours())?));
-            if hello.protocol == PROTOCOL {
-                seat.phase = Phase::Greeted;
-            }
-            return Ok(());
-        }
-        match received.message()? {
-            ToKeeper::Attach { log } => {
-                self.limits = log.into();
-                seat.phase = Phase::Attaching;
-                self.try_attach();
-            }
-            ToKeeper::Start(order) => self.start((*order).into()),
-            ToKeeper::Reap(id) => self.with(id, Kept::reap),
-            ToKeeper::CloseInput(id) => self.with(id, Kept::close_input),
-            ToKeeper::Kill(id) => {
-                self.with(id, Kept::kill);
-                // Nobody will say when it may be reaped.
-                self.numbers.remove(&id);
-            }
-            ToKeeper::Forget(id) => self.with(id, Kept::forget),
-        }
-        Ok(())
-    }
-
-    /// Does something with a program and lets it go when nothing is left to do for it.
-    fn with(&mut self, id: TerminalId, what: impl FnOnce(&mut Kept)) {
-        if let Some(&number) = self.numbers.get(&id) {
-            self.with_number(number, what);
-        }
-    }
-
-    fn with_number(&mut self, number: u64, what: impl FnOnce(&mut Kept)) {
-        let Some(program) = self.programs.get_mut(&number) else { return };
-        what(program);
-        if program.is_done() {
-            let id = program.id;
-            self.programs.remove(&number);
-            self.held_back.remove(&number);
-            if self.numbers.get(&id) == Some(&number) {
-                self.numbers.remove(&id);
-            }
-        }
-    }
-
-    /// Hands everything over, unless a start is under way: what comes of it belongs to it.
-    fn try_attach(&mut self) {
-        let Some(seat) = &mut self.seat else { return };
-        if seat.phase != Phase::Attaching || !self.starting.is_empty() {
-            return;
-        }
-        self.held_back.clear();
-        for (number, program) in &mut self.programs {
-            if let Some(output) = program.output() {
-                // Not there when it waits for its log.
-                let _ = epoll::delete(&self.epoll, output);
-            }
-            program.hand_over();
-            if !program.is_forgotten() {
-                seat.push(outgoing(&ToServer::Kept(program.describe()), |packet| {
-                    Outgoing::OfProgram(packet, *number)
-                }));
-            }
-        }
-        let home = self.home.as_ref().map(|home| home.path().to_owned());
-        seat.push(outgoing(&ToServer::Attached { home }, Outgoing::WithLock));
-        seat.phase = Phase::Attached;
-        self.idle_until = None;
-    }
-
-    /// The server is gone. If it had everything, the keeper takes over.
-    fn unseat(&mut self) {
-        let Some(seat) = self.seat.take() else { return };
-        let _ = epoll::delete(&self.epoll, seat.socket());
-        if seat.phase != Phase::Attached {
-            return;
-        }
-        let numbers: Vec<u64> = self.programs.keys().copied().collect();
-        for number in numbers {
-            self.with_number(number, |program| {
-                program.server_left();
-                if program.is_forgotten() {
-                    program.reap();
-                }
-            });
-            self.watch_output(number);
-        }
-    }
-
-    fn is_attached(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.phase == Phase::Attached)
-    }
-
-    fn start(&mut self, order: Order) {
-        let id = order.spec.id;
-        let begun = Starting::begin(&order).and_then(|starting| {
-            let number = self.next_number;
-            epoll::add(&self.epoll, starting.report(), About::Report(number).data(), EventFlags::IN)
-                .map_err(|error| errors::spawn_failed("cannot watch the new process", &error.into()))?;
-            self.next_number += 1;
-            self.starting.insert(number, (starting, order, Instant::now() + EXEC_LIMIT));
-            Ok(())
-        });
-        if let Err(error) = begun {
-            self.say(&ToServer::not_started(id, error));
-        }
-    }
-
-    fn finish_start(&mut self, number: u64) {
-        let Some((starting, order, _)) = self.starting.remove(&number) else { return };
-        let _ = epoll::delete(&self.epoll, starting.report());
-        let Order { spec, cgroup, timer_slack_ns } = order;
-        let id = spec.id;
-        match starting.finish(&spec) {
-            Ok((child, ends)) => {
-                let program = Kept::new(id, child, ends, cgroup, timer_slack_ns);
-                let started = ToServer::Started { id, pid: program.pid() };
-                self.numbers.insert(id, number);
-                self.keep_program(number, program);
-                match &mut self.seat {
-                    Some(seat) if seat.phase == Phase::Attached => {
-                        seat.push(outgoing(&started, |packet| Outgoing::OfProgram(packet, number)));
-                    }
-                    _ => self.watch_output(number),
-                }
-            }
-            Err(error) => self.say(&ToServer::not_started(id, error)),
-        }
-        self.try_attach();
-    }
-
-    fn give_up_start(&mut self, number: u64) {
-        let Some((starting, order, _)) = self.starting.remove(&number) else { return };
-        let _ = epoll::delete(&self.epoll, starting.report());
-        let (child, error) = starting.give_up();
-        self.keep_program(number, Kept::given_up(order.spec.id, child));
-        self.say(&ToServer::not_started(order.spec.id, error));
-        self.try_attach();
-    }
-
-    fn keep_program(&mut self, number: u64, program: Kept) {
-        if let Err(error) =
-            epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), EventFlags::IN)
-        {
-            tracing::error!(%error, id = %program.id, "the end of a program cannot be waited for");
-        }
-        self.programs.insert(number, program);
-    }
-
-    /// Says something to a server that has everything; any other will be told when it gets everything.
-    fn say(&mut self, message: &ToServer) {
-        if let Some(seat) = &mut self.seat
-            && seat.phase == Phase::Attached
-        {
-            seat.push(outgoing(message, Outgoing::Plain));
-        }
-    }
-
-    fn program_ended(&mut self, number: u64) {
-        let Some(program) = self.programs.get_mut(&number) else { return };
-        if !program.look() {
-            return;
-        }
-        // A copy of the descriptor may live in the server, so closing ours would not take it out.
-        let _ = epoll::delete(&self.epoll, program.pidfd());
-        let (id, exit) = (program.id, program.exit().cloned());
-        let is_known = self.numbers.get(&id) == Some(&number);
-        if program.is_forgotten() && !(is_known && self.is_attached()) {
-            self.with_number(number, Kept::reap);
-        } else if let Some(exit) = exit {
-            self.say(&ToServer::Ended { id, exit });
-        }
-    }
-
-    fn watch_output(&mut self, number: u64) {
-        let Some(output) = self.programs.get(&number).and_then(Kept::output) else { return };
-        match epoll::add(&self.epoll, output, About::Output(number).data(), EventFlags::IN) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => {
-                tracing::warn!(%error, "the output of a program cannot be watched now");
-                self.held_back.insert(number, Instant::now() + RETRY);
-            }
-        }
-    }
-
-    fn drain(&mut self, number: u64) {
-        if self.is_attached() {
-            // An event from before the server came.
-            return;
-        }
-        let Some(program) = self.programs.get_mut(&number) else { return };
-        let drained = program.drain(&self.place.terminals(), self.limits);
-        if drained == Drained::ForNow {
-            return;
-        }
-        if let Some(source) = program.source() {
-            let _ = epoll::delete(&self.epoll, source);
-        }
-        if drained == Drained::HeldBack {
-            self.held_back.insert(number, Instant::now() + RETRY);
-        }
-    }
-
-    fn flush(&mut self) {
-        let Some(seat) = &mut self.seat else { return };
-        let (programs, home) = (&self.programs, &self.home);
-        let flushed = seat.flush(|outgoing| match outgoing {
-            Outgoing::Plain(_) => Some(Vec::new()),
-            Outgoing::OfProgram(_, number) => programs.get(number).map(Kept::descriptors),
-            Outgoing::WithLock(_) => Some(home.iter().map(|home| home.lock()).collect()),
-        });
-        let wanted = seat.wanted();
-        let watched = flushed.and_then(|()| {
-            if seat.watch != wanted {
-                let out = if wanted == Watch::Both { EventFlags::OUT } else { EventFlags::empty() };
-                epoll::modify(&self.epoll, seat.socket(), About::Seat.data(), EventFlags::IN | out)?;
-                seat.watch = wanted;
-            }
-            Ok(())
-        });
-        if watched.is_err() {
-            self.unseat();
         }
     }
 
@@ -489,8 +244,4 @@ impl<'a> Keeper<'a> {
             }
         }
     }
-}
-
-fn outgoing(message: &ToServer, wrap: impl FnOnce(Packet) -> Outgoing) -> Outgoing {
-    wrap(Packet::new(message).expect("invariant: our messages are text and short"))
 }

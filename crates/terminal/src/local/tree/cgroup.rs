@@ -73,6 +73,12 @@ impl Home {
         &self.path
     }
 
+    /// KILL to every process of every program in it.
+    pub(in crate::local) fn kill(&self) {
+        // Fails only when it is gone, with everything in it.
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
     pub(in crate::local) fn lock(&self) -> BorrowedFd<'_> {
         self.lock.as_fd()
     }
