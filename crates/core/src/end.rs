@@ -79,6 +79,12 @@ impl EndRule {
         Self::default()
     }
 
+    /// The rule for a program whose end was reported before, by whoever watched it then.
+    #[must_use]
+    pub fn reported(exit: Exit, now: Moment) -> Self {
+        Self { exit: Some((exit, now)), report: Report::Done, ..Self::default() }
+    }
+
     /// Bytes of output arrived and are in the log.
     pub fn output(&mut self, now: Moment) {
         self.last_output = self.last_output.max(Some(now));

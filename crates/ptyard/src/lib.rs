@@ -14,6 +14,7 @@ mod attach;
 pub mod client;
 mod environment;
 pub mod failure;
+mod keep;
 mod mcp;
 mod print;
 mod run;

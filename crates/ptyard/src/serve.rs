@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::{Server, ServerConfig};
@@ -11,8 +12,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
+use crate::keep;
 use crate::start::{self, Readiness};
 use crate::state::State;
+
+/// How long the keeper may take to go after the last program and the server.
+const KEEPER_LIMIT: Duration = Duration::from_secs(2);
 
 /// Where a server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +83,13 @@ fn run(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Resu
         .enable_all()
         .build()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
-    runtime.block_on(host(state, listen, watcher))
+    let served = runtime.block_on(host(state, listen, watcher));
+    // With it go the last descriptors of programs, and the connection to the keeper.
+    drop(runtime);
+    if served.is_ok() && !keep::place(state).wait_until_gone(KEEPER_LIMIT) {
+        tracing::warn!("the keeper goes on: it keeps something that could not be ended");
+    }
+    served
 }
 
 /// Ready when a signal asks the server to stop.
@@ -98,8 +109,8 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
 async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    let yard = Yard::open(YardConfig::new(state.dir()))
-        .map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let config = YardConfig { keeper: Some(keep::command(state)?), ..YardConfig::new(state.dir()) };
+    let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config =
         ServerConfig { socket: state.socket(), listen, ..ServerConfig::in_state(state.dir().to_owned()) };
     let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
@@ -113,7 +124,7 @@ async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) 
 
 /// What the server has to say goes to stderr: its own terminal, or the log. `PTYARD_LOG` says how much, for example
 /// `ptyard=debug`.
-fn log_to_stderr() {
+pub(crate) fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("PTYARD_LOG").unwrap_or_else(|_| EnvFilter::new("warn,ptyard=info"));
     // It fails only when it was set already.
     let _ =

@@ -73,6 +73,16 @@ pub struct Started {
     pub pid: Option<u32>,
 }
 
+/// A program that an earlier server started, and that is still there.
+pub struct Earlier {
+    /// The terminal it is for.
+    pub id: TerminalId,
+    /// Its ends. Dropped, it is ended like any other.
+    pub started: Started,
+    /// Output from this offset of its log on was written while no server ran: nobody has answered its questions.
+    pub unseen_from: Option<u64>,
+}
+
 /// A future owned by whoever asked.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -83,6 +93,11 @@ pub trait Backend: Send + Sync {
 
     /// Starts a program. When the future is dropped, or fails, nothing is left running.
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>>;
+
+    /// The programs that an earlier server started here and that outlived it; given once.
+    fn earlier(&self) -> Vec<Earlier> {
+        Vec::new()
+    }
 }
 
 /// Output of a program.

@@ -8,14 +8,17 @@ use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Place, Typed, Watched, Written};
-use crate::backend::{Backend, ControlError, Io, Signal, StartError, StartSpec, Target, TtyState};
+use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
+use crate::backend::{
+    Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
+};
 use crate::clock::Clock;
 use crate::cursor::SharedCursor;
 use crate::log::{self, LogConfig, LogError, LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved};
 use crate::pause::Pauses;
 use crate::progress::{Progress, Sealed};
+use crate::sizes;
 
 /// A terminal: one program, its log, its input queue and its life. Clones share it.
 ///
@@ -84,22 +87,70 @@ pub struct Surroundings {
     pub pauses: Pauses,
 }
 
+/// What is known of a terminal of an earlier server, beside its log.
+#[derive(Debug, Clone, Copy)]
+pub struct Resumed<'a> {
+    /// Its streams, with the size it was started with.
+    pub io: Io,
+    /// The directory of its log.
+    pub directory: &'a Path,
+    /// Where its shared cursor stood.
+    pub position: u64,
+}
+
 impl Terminal {
-    /// Makes the log in `directory`, starts the program and its actor.
+    /// Starts the program and its actor.
     ///
     /// The log comes first: a program that cannot be recorded is not started.
     pub async fn start(
         backend: &dyn Backend,
         spec: StartSpec,
-        directory: &Path,
+        log: LogWriter,
         surroundings: Surroundings,
     ) -> Result<Self, TerminalError> {
-        let log = LogWriter::create(directory, surroundings.log)?;
-        let reader = log.reader();
         let (id, io) = (spec.id, spec.io);
         let started = backend.start(spec).await?;
-        let pid = started.pid;
+        let sizes = vec![(0, io.size())];
+        Ok(Self::run(id, io, started, log, sizes, SharedCursor::default(), Past::None, surroundings))
+    }
+
+    /// Goes on with a program that an earlier server started, from its log as it is. Blocks for some milliseconds when
+    /// the log is long.
+    ///
+    /// # Errors
+    /// When the log cannot be written; the program is ended then.
+    pub fn resume(
+        earlier: Earlier,
+        resumed: Resumed<'_>,
+        surroundings: Surroundings,
+    ) -> Result<Self, TerminalError> {
+        let Earlier { id, started, unseen_from } = earlier;
+        let Resumed { io, directory, position } = resumed;
+        let log = LogWriter::reopen(directory, surroundings.log)?;
+        let io = match io {
+            Io::Tty(size) => Io::Tty(size),
+            Io::Pipes(_) if started.sink.is_some() => Io::Pipes(Stdin::Pipe),
+            Io::Pipes(_) => Io::Pipes(Stdin::Null),
+        };
+        let sizes = sizes::of(directory, io.size());
+        let cursor = SharedCursor::at(position.min(log.end()));
+        Ok(Self::run(id, io, started, log, sizes, cursor, Past::Earlier { unseen_from }, surroundings))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all that a terminal is made of, in one place")]
+    fn run(
+        id: TerminalId,
+        io: Io,
+        started: Started,
+        log: LogWriter,
+        sizes: Vec<(u64, Size)>,
+        cursor: SharedCursor,
+        past: Past,
+        surroundings: Surroundings,
+    ) -> Self {
+        let (reader, pid) = (log.reader(), started.pid);
         let observed = Arc::new(SharedObserved::default());
+        observed.lock().sizes = sizes;
         let Watched { commands, progress, milestones } = actor::spawn(Parts {
             clock: surroundings.clock,
             io,
@@ -108,6 +159,7 @@ impl Terminal {
             reader: reader.clone(),
             observed: Arc::clone(&observed),
             observer: surroundings.observer,
+            past,
         });
         let inner = Inner {
             id,
@@ -119,26 +171,33 @@ impl Terminal {
             milestones,
             commands,
             input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
-            cursor: SharedCursor::default(),
+            cursor,
             observed,
             pauses: surroundings.pauses,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Self { inner: Arc::new(inner) }
     }
 
     /// A terminal of an earlier server, to be read: it has ended, with cause `lost` unless its end was written down.
-    pub fn past(id: TerminalId, io: Io, directory: &Path, clock: Clock) -> Result<Self, TerminalError> {
+    pub fn past(id: TerminalId, resumed: Resumed<'_>, clock: Clock) -> Result<Self, TerminalError> {
+        let Resumed { io, directory, position } = resumed;
         let found = log::recover(directory)?;
         let noted = found
             .seal
             .map(|seal| (serde_json::from_str(&seal.note).unwrap_or_else(|_| Exit::lost()), seal.at));
         let (exit, sealed_end) = noted.unwrap_or_else(|| (Exit::lost(), found.end));
-        let size = io.size();
+        let sizes = sizes::of(directory, io.size());
+        let size = sizes.last().map_or(io.size(), |(_, size)| *size);
         let now = clock.now();
         let sealed = Some(Sealed { exit, end: sealed_end, at: now });
         let (_, progress) = watch::channel(Progress { end: found.end, sealed, ..Progress::start(size) });
         let observed = SharedObserved::default();
-        observed.lock().sizes.push((0, size));
+        {
+            let mut observed = observed.lock();
+            observed.sizes = sizes;
+            // Nobody has scanned the log, so nothing in it is known to be plain.
+            observed.run = Run { plain_since: found.end, pen_since: found.end };
+        }
         let inner = Inner {
             id,
             io,
@@ -149,7 +208,7 @@ impl Terminal {
             progress,
             commands: mpsc::channel(1).0,
             input_places: Arc::new(Semaphore::new(actor::QUEUE_JOBS)),
-            cursor: SharedCursor::default(),
+            cursor: SharedCursor::at(position.min(found.end)),
             observed: Arc::new(observed),
             pauses: Pauses::default(),
         };
@@ -217,7 +276,7 @@ impl Terminal {
         typed: Typed,
         deadline: Option<ptyard_core::Moment>,
     ) -> Result<Written, TerminalError> {
-        if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
+        if self.inner.io == Io::Pipes(Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
         let place = tokio::select! {
@@ -249,7 +308,7 @@ impl Terminal {
 
     /// Ends the input, behind everything typed before.
     pub async fn close_stdin(&self) -> Result<(), TerminalError> {
-        if self.inner.io == Io::Pipes(crate::backend::Stdin::Null) {
+        if self.inner.io == Io::Pipes(Stdin::Null) {
             return Err(TerminalError::NoStdin);
         }
         let place = self.input_place().await;

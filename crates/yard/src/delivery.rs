@@ -1,5 +1,6 @@
 //! A window on its way to its caller.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use ptyard_core::Moment;
@@ -7,6 +8,7 @@ use ptyard_terminal::{Ready, Written};
 
 use crate::entry::Entry;
 use crate::ids;
+use crate::position::Position;
 use crate::spec::Window;
 use crate::yard::Yard;
 
@@ -68,6 +70,16 @@ impl Delivery {
     #[must_use]
     pub fn commit(self) -> Window {
         let shared = self.ready.is_shared();
+        if shared {
+            // Before the turn ends with the commit, so that nobody who comes later is overwritten.
+            let collected = self.ready.collected();
+            let position = Position { offset: collected.next, end: collected.exit.is_some() };
+            if let Err(error) = position.write(self.entry.terminal.log().dir())
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");
+            }
+        }
         let collected = self.ready.commit();
         if shared && collected.exit.is_some() {
             self.entry.end_delivered();

@@ -1,20 +1,17 @@
 //! One terminal in the registry.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
-use ptyard_terminal::{Terminal, Written};
+use ptyard_terminal::Terminal;
 
-use crate::error::YardError;
+use crate::keys::Keys;
+use crate::position::Position;
 use crate::record::Record;
-use crate::spec::{Info, TypedInput};
+use crate::spec::Info;
 use crate::write::ends_line;
-
-/// How many idempotency keys a terminal remembers; of more, the oldest are forgotten.
-const KEYS: usize = 256;
 
 /// A terminal, what was written down about it, and what the yard remembers beside.
 pub(crate) struct Entry {
@@ -29,25 +26,12 @@ pub(crate) struct Entry {
     last_used_us: AtomicU64,
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
-    keys: Mutex<VecDeque<Key>>,
-}
-
-struct Key {
-    key: String,
-    input: TypedInput,
-    written: Option<Written>,
-}
-
-/// What a key says about a write.
-pub(crate) enum KeyState {
-    /// It is new: type.
-    New,
-    /// It was used for this very input: what came of it, if that is known by now.
-    Seen(Option<Written>),
+    keys: Mutex<Keys>,
 }
 
 impl Entry {
     pub(crate) fn new(terminal: Terminal, record: Record, now: Moment) -> Self {
+        let keys = Mutex::new(Keys::of(terminal.log().dir()));
         let entry = Self {
             terminal,
             record,
@@ -56,9 +40,17 @@ impl Entry {
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
-            keys: Mutex::default(),
+            keys,
         };
         entry.used(now);
+        entry
+    }
+
+    /// A terminal of an earlier server, whose short id may have been told to somebody.
+    pub(crate) fn earlier(terminal: Terminal, record: Record, position: Position, now: Moment) -> Self {
+        let entry = Self::new(terminal, record, now);
+        entry.told.store(true, Ordering::Release);
+        entry.delivered_end.store(position.end, Ordering::Release);
         entry
     }
 
@@ -109,34 +101,10 @@ impl Entry {
         Moment::from_epoch(Duration::from_micros(self.last_used_us.load(Ordering::Acquire)))
     }
 
-    /// Looks a key up, and takes note of it when it is new.
-    pub(crate) fn key(&self, key: &str, input: &TypedInput) -> Result<KeyState, YardError> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = keys.iter().find(|seen| seen.key == key) {
-            return if seen.input == *input {
-                Ok(KeyState::Seen(seen.written))
-            } else {
-                Err(YardError::KeyConflict(key.to_owned()))
-            };
-        }
-        if keys.len() == KEYS {
-            keys.pop_front();
-        }
-        keys.push_back(Key { key: key.to_owned(), input: input.clone(), written: None });
-        Ok(KeyState::New)
-    }
-
-    /// Takes note of what came of a keyed write. Of one that typed nothing the key is free again.
-    pub(crate) fn key_written(&self, key: &str, written: Option<Written>) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        match written {
-            Some(written) if written.taken > 0 => {
-                if let Some(seen) = keys.iter_mut().find(|seen| seen.key == key) {
-                    seen.written = Some(written);
-                }
-            }
-            _ => keys.retain(|seen| seen.key != key),
-        }
+    /// The keys of its writes. Not held across a wait.
+    pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
+        // Every change leaves them whole.
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn info(&self, clock: &ptyard_terminal::Clock) -> Info {

@@ -1,6 +1,10 @@
 //! What happened, numbered without gaps.
 
 use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -12,29 +16,62 @@ use crate::spec::Event;
 /// How many events are kept for readers that come later. Of more, the oldest are dropped and the reader is told.
 const KEPT: usize = 4_096;
 
+/// How many numbers are taken at a time in the file that keeps them from being given twice.
+const RESERVED: u64 = 4_096;
+
 /// The events of a yard. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Events {
-    ring: Arc<Mutex<VecDeque<Event>>>,
+    ring: Arc<Mutex<Ring>>,
     last: Arc<watch::Sender<u64>>,
 }
 
+/// # Invariants
+/// 1. No event has a number of `reserved` or more, as the file says it: the next server begins there, and a reader of
+///    this one's events is told of the gap.
+struct Ring {
+    events: VecDeque<Event>,
+    file: PathBuf,
+    reserved: u64,
+}
+
+impl Ring {
+    /// Sees to it that `seq` may be given.
+    fn reserve(&mut self, seq: u64) {
+        if seq < self.reserved {
+            return;
+        }
+        self.reserved = seq + RESERVED;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&self.file).and_then(|mut file| writeln!(file, "{}", self.reserved));
+        if let Err(error) = written {
+            tracing::warn!(%error, "numbers of events may come again after a restart");
+        }
+    }
+}
+
 impl Events {
-    pub(crate) fn new() -> Self {
-        Self { ring: Arc::default(), last: Arc::new(watch::channel(0).0) }
+    /// Events with numbers above those that `file` says were given.
+    pub(crate) fn new(file: PathBuf) -> Self {
+        let reserved = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+        let reserved: u64 = reserved.unwrap_or(1);
+        let ring = Ring { events: VecDeque::new(), file, reserved };
+        Self { ring: Arc::new(Mutex::new(ring)), last: Arc::new(watch::channel(reserved - 1).0) }
     }
 
-    fn ring(&self) -> MutexGuard<'_, VecDeque<Event>> {
+    fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn push(&self, kind: &'static str, id: Option<TerminalId>, data: serde_json::Value) {
         let mut ring = self.ring();
         let seq = *self.last.borrow() + 1;
-        if ring.len() == KEPT {
-            ring.pop_front();
+        ring.reserve(seq);
+        if ring.events.len() == KEPT {
+            ring.events.pop_front();
         }
-        ring.push_back(Event { seq, at: SystemTime::now(), kind, id, data });
+        ring.events.push_back(Event { seq, at: SystemTime::now(), kind, id, data });
         self.last.send_replace(seq);
     }
 
@@ -80,14 +117,14 @@ impl EventStream {
     /// The next event if it is there already.
     pub fn try_next(&mut self) -> Option<Event> {
         let ring = self.events.ring();
-        let oldest = ring.front()?.seq;
+        let oldest = ring.events.front()?.seq;
         if self.next < oldest {
             let gap = serde_json::json!({ "from": self.next, "to": oldest - 1 });
             let event = Event { seq: oldest - 1, at: SystemTime::now(), kind: "gap", id: None, data: gap };
             self.next = oldest;
             return Some(event);
         }
-        let event = ring.get(usize::try_from(self.next - oldest).ok()?)?.clone();
+        let event = ring.events.get(usize::try_from(self.next - oldest).ok()?)?.clone();
         self.next += 1;
         Some(event)
     }
@@ -99,7 +136,8 @@ mod tests {
 
     #[tokio::test]
     async fn case_api02_events_resume_without_gaps_and_tell_what_is_gone() {
-        let events = Events::new();
+        let directory = tempfile::tempdir().unwrap();
+        let events = Events::new(directory.path().join("events"));
         for n in 0..(KEPT as u64 + 10) {
             events.push("started", None, serde_json::json!(n));
         }
@@ -114,9 +152,26 @@ mod tests {
         assert_eq!(stream.next().await.seq, KEPT as u64 + 11);
     }
 
+    #[tokio::test]
+    async fn case_api02_numbers_go_on_in_the_next_server_and_its_readers_are_told_the_gap() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("events");
+        let events = Events::new(file.clone());
+        for _ in 0..3 {
+            events.push("started", None, serde_json::Value::Null);
+        }
+        let next = Events::new(file);
+        next.push("started", None, serde_json::Value::Null);
+        let mut stream = next.since(Some(3));
+        let gap = stream.next().await;
+        assert_eq!((gap.kind, &gap.data["from"]), ("gap", &4.into()));
+        assert_eq!(stream.next().await.seq, gap.seq + 1);
+    }
+
     #[test]
-    fn case_api02_a_number_of_an_earlier_server_misses_nothing_of_this_one() {
-        let events = Events::new();
+    fn case_api02_a_number_that_was_never_given_misses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let events = Events::new(directory.path().join("events"));
         let mut early = events.since(Some(u64::MAX));
         events.push("started", None, serde_json::Value::Null);
         let seq = |mut stream: EventStream| stream.try_next().map(|event| event.seq);

@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec};
+use ptyard_terminal::local::Identity;
 use ptyard_terminal::local::env::clean_environment;
+use ptyard_terminal::log::LogWriter;
 use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
 
@@ -18,11 +20,14 @@ use crate::error::YardError;
 use crate::ids;
 use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
-use crate::record::Record;
+use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
 use crate::state::unwritable;
 use crate::yard::Yard;
+
+/// The backend of this machine.
+const LOCAL: &str = "local";
 
 /// Longest name of a terminal.
 const NAME_BYTES: usize = 128;
@@ -52,7 +57,7 @@ impl Yard {
     }
 
     async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {
-        let backend_name = spec.backend.as_deref().unwrap_or("local");
+        let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
         check_name(spec.name.as_deref())?;
         let place = Place::take(self, spec.name.clone())?;
@@ -70,8 +75,8 @@ impl Yard {
             observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
             pauses: self.inner.config.pauses.clone(),
         };
-        let terminal = Terminal::start(backend, start, &directory, surroundings).await?;
-        let record = Record {
+        let log = LogWriter::create(&directory, self.inner.config.log)?;
+        let mut record = Record {
             id: place.id,
             session_id: place.short,
             name: spec.name,
@@ -79,11 +84,18 @@ impl Yard {
             argv,
             cwd: cwd.display().to_string(),
             tty: matches!(spec.io, Io::Tty(_)),
-            size: terminal.progress().borrow().size,
+            size: spec.io.size(),
             env: shown,
             client: spec.policy.as_ref().map(|policy| policy.client.clone()),
             created_at: SystemTime::now(),
+            process: None,
+            stage: Stage::Starting,
         };
+        // Before the program is there: if this server dies on the way, the next one knows whose it is.
+        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
+        let terminal = Terminal::start(backend, start, log, surroundings).await?;
+        record.stage = Stage::Started;
+        record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
         record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
         let warnings = self.make_room(spec.policy.as_ref());

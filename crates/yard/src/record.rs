@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use ptyard_core::{SessionId, Size, TerminalId};
 use ptyard_terminal::backend::{Io, Stdin};
+use ptyard_terminal::local::Identity;
 use serde::{Deserialize, Serialize};
 
 /// A terminal as it was started. Values of variables the caller gave are not in it.
@@ -25,6 +26,21 @@ pub(crate) struct Record {
     pub(crate) env: BTreeMap<String, Option<String>>,
     pub(crate) client: Option<String>,
     pub(crate) created_at: SystemTime,
+    /// The program's process on this machine, once it was started.
+    #[serde(default)]
+    pub(crate) process: Option<Identity>,
+    #[serde(default)]
+    pub(crate) stage: Stage,
+}
+
+/// How far a start came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stage {
+    /// The program is about to be started: when it is not there, it never was.
+    Starting,
+    /// It was started.
+    #[default]
+    Started,
 }
 
 const FILE: &str = "terminal.json";

@@ -4,7 +4,9 @@
 //! STATE/            0700, owned by the server's user
 //!   lock            held (flock) by the one server of this directory; names its pid
 //!   ptyard.sock     the server's socket
-//!   terminals/ID/   one terminal: its log, and `terminal.json`
+//!   keeper.sock     the socket of the keeper, the parent of all programs; `keeper.lock` is held by it
+//!   events          from which number on no event was given
+//!   terminals/ID/   one terminal: its log, `terminal.json`, and what a next server needs (`cursor`, `sizes`, `keys`)
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -54,6 +56,11 @@ impl StateDir {
         let lock = lock(root)?;
         private_directory(&root.join("terminals"))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
+    }
+
+    /// The file that keeps numbers of events from being given twice.
+    pub(crate) fn events(&self) -> PathBuf {
+        self.root.join("events")
     }
 
     /// The directory of a terminal.

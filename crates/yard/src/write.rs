@@ -7,13 +7,14 @@ use bytes::Bytes;
 use ptyard_core::window::{Call, QuietAfter, WindowLimits};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
-use ptyard_screen::{keys, paste};
+use ptyard_screen::{keys as key_names, paste};
 use ptyard_terminal::backend::{ControlError, Io};
 use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor, Written};
 
 use crate::delivery::{Delivery, InputOutcome};
-use crate::entry::{Entry, KeyState};
+use crate::entry::Entry;
 use crate::error::YardError;
+use crate::keys::KeyState;
 use crate::request::WindowPlan;
 use crate::spec::{TerminalRef, TypedInput, WriteSpec};
 use crate::yard::Yard;
@@ -78,7 +79,7 @@ impl Yard {
         key: &str,
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
-        match entry.key(key, input)? {
+        match { entry.keys().look_up(key, input) }? {
             KeyState::Seen(written) => Ok(InputOutcome { written, replaced: None }),
             KeyState::New => {
                 let noted = NotedKey { entry, key, written: None };
@@ -104,9 +105,9 @@ impl Yard {
             TypedInput::None => return Ok(InputOutcome::default()),
             TypedInput::Bytes(bytes) => (Typed::raw(bytes.clone()), None),
             TypedInput::Keys(names) => {
-                let keys = keys::parse(names)?;
+                let keys = key_names::parse(names)?;
                 let modes = terminal.modes().await.map_err(|error| ended(at, error))?;
-                let bytes: Vec<u8> = keys.iter().flat_map(|key| keys::encode(key, &modes)).collect();
+                let bytes: Vec<u8> = keys.iter().flat_map(|key| key_names::encode(key, &modes)).collect();
                 (Typed::raw(bytes), None)
             }
             TypedInput::Paste(text) => {
@@ -149,7 +150,7 @@ impl NotedKey<'_> {
 impl Drop for NotedKey<'_> {
     fn drop(&mut self) {
         if let Some(written) = self.written {
-            self.entry.key_written(self.key, written);
+            self.entry.keys().written(self.key, written);
         }
     }
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
+use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
-use ptyard_terminal::{Clock, Pauses, Terminal};
+use ptyard_terminal::{Clock, Pauses};
 
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
 use crate::life::Teardowns;
-use crate::record::Record;
 use crate::registry::Registry;
 use crate::spec::{Info, TerminalRef};
 use crate::state::StateDir;
@@ -28,6 +28,9 @@ pub struct YardConfig {
     pub log: LogConfig,
     /// Most programs that run at once. Each needs about four descriptors of the server.
     pub max_running: usize,
+    /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
+    /// this process, and end with it.
+    pub keeper: Option<KeeperCommand>,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -36,7 +39,13 @@ impl YardConfig {
     /// The usual limits, with the state in `state`.
     #[must_use]
     pub fn new(state: impl Into<PathBuf>) -> Self {
-        Self { state: state.into(), log: LogConfig::default(), max_running: 4_000, pauses: Pauses::default() }
+        Self {
+            state: state.into(),
+            log: LogConfig::default(),
+            max_running: 4_000,
+            keeper: None,
+            pauses: Pauses::default(),
+        }
     }
 }
 
@@ -58,28 +67,43 @@ pub(crate) struct Inner {
 }
 
 impl Yard {
-    /// Opens the state directory (made if missing, 0700) and locks it. Terminals of an earlier server are shown as
-    /// ended, cause `lost` unless their end was written down, with their logs readable.
+    /// Opens the state directory (made if missing, 0700) and locks it. Terminals of an earlier server go on when a
+    /// keeper kept their programs. Others are shown as ended, cause `lost` unless their end was written down, with
+    /// their logs readable.
     ///
     /// Must be called within a tokio runtime.
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
-        let local = LocalBackend::new().map_err(|error| YardError::State {
-            code: ErrorCode::Internal,
-            message: format!("programs cannot be kept together on this machine: {error}"),
-        })?;
-        Self::with_backends(config, vec![Box::new(local)])
+        let state = StateDir::open(&config.state)?;
+        let refused = |code, message| YardError::State { code, message };
+        let local = match &config.keeper {
+            None => LocalBackend::new().map_err(|error| {
+                let message = format!("programs cannot be kept together on this machine: {error}");
+                refused(ErrorCode::Internal, message)
+            })?,
+            Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
+                .map_err(|error| refused(error.code(), error.to_string()))?,
+        };
+        Self::assemble(config, state, vec![Box::new(local)])
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
+        Self::assemble(config, state, backends)
+    }
+
+    fn assemble(
+        config: YardConfig,
+        state: StateDir,
+        backends: Vec<Box<dyn Backend>>,
+    ) -> Result<Self, YardError> {
         let inner = Inner {
-            state,
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
-            events: Events::new(),
+            events: Events::new(state.events()),
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
+            state,
             config,
         };
         let yard = Self { inner: Arc::new(inner) };
@@ -93,26 +117,6 @@ impl Yard {
 
     pub(crate) fn find(&self, at: &TerminalRef) -> Result<Arc<Entry>, YardError> {
         self.registry().find(at)
-    }
-
-    fn find_earlier_terminals(&self) -> Result<(), YardError> {
-        for id in self.inner.state.terminals()? {
-            let directory = self.inner.state.terminal(id);
-            let opened = Record::read(&directory).map_err(|error| error.to_string()).and_then(|record| {
-                let terminal = Terminal::past(id, record.io(), &directory, self.inner.clock);
-                Ok((record, terminal.map_err(|error| error.to_string())?))
-            });
-            match opened {
-                Ok((record, terminal)) => {
-                    let entry = Entry::new(terminal, record, self.inner.clock.now());
-                    let mut registry = self.registry();
-                    registry.short_ids.keep(entry.record.session_id);
-                    registry.insert(Arc::new(entry));
-                }
-                Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
-            }
-        }
-        Ok(())
     }
 
     /// All terminals, oldest first.

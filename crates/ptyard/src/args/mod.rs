@@ -101,6 +101,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ADDR:PORT")]
         listen: Option<SocketAddr>,
     },
+    /// Be the parent of all programs of a state directory: the way the server starts it, so that they outlive it
+    #[command(hide = true)]
+    Keeper,
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,
     /// Stop the server: every program is ended, then the server

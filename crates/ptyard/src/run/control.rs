@@ -12,7 +12,9 @@ use super::{Place, window};
 use crate::args::{KillArgs, SignalArgs};
 use crate::client::Client;
 use crate::failure::{Failure, status};
+use crate::keep;
 use crate::print::{self, Format};
+use crate::start::{self, Policy};
 
 pub(super) async fn resize(place: &Place, id: &str, size: &str) -> Result<u8, Failure> {
     done(place, &place.client().await?.resize(id, size).await?)
@@ -64,6 +66,10 @@ fn killed(reply: &KillReply) -> String {
 pub(super) async fn stop(place: &Place) -> Result<u8, Failure> {
     let mut client = match Client::connect(&place.state.socket()).await {
         Ok(client) => client,
+        // A server died, and its programs did not.
+        Err(error) if error.is_no_listener() && keep::place(&place.state).is_kept() => {
+            start::connect(&place.state, Policy::Start).await?
+        }
         Err(error) if error.is_no_listener() => {
             if place.format == Format::Text {
                 print::note("no server runs");

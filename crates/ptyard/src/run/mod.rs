@@ -33,7 +33,7 @@ use crate::print::{self, Format};
 use crate::serve::{self, Ground};
 use crate::start::{self, Policy};
 use crate::state::State;
-use crate::{attach, mcp};
+use crate::{attach, keep, mcp};
 
 /// Where a command goes and how it answers.
 #[derive(Debug, Clone)]
@@ -104,6 +104,10 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
             serve::serve(&place.state, ground, listen)?;
             Ok(status::DONE)
         }
+        Command::Keeper => {
+            keep::keep(&place.state)?;
+            Ok(status::DONE)
+        }
         Command::Demo => demo::demo(),
         command => block_on(command_on(&place, command)),
     }
@@ -129,7 +133,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
-        Command::Serve { .. } | Command::Debug { .. } | Command::Demo => {
+        Command::Serve { .. } | Command::Debug { .. } | Command::Keeper | Command::Demo => {
             Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
         }
     }

@@ -135,7 +135,9 @@ fn case_v02_the_callers_tools_are_found() {
 #[test]
 fn case_v02_a_server_keeps_no_secret_that_a_program_could_read_from_it() {
     let yard = Yard::new();
-    let mut first = yard.command(&["exec", "--wait", "--", "sh", "-c", "cat /proc/$PPID/environ"]);
+    // The program's parent is the keeper, and the keeper's is the server that started it.
+    let script = "cat /proc/$PPID/environ /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/environ";
+    let mut first = yard.command(&["exec", "--wait", "--", "sh", "-c", script]);
     let output = first.env("SECRET_KEY", "hunter2").env("PATH", "/usr/bin:/bin").output().unwrap();
     let environ = out(&output);
     assert!(environ.contains("PATH=/usr/bin:/bin\0"), "that is the server's: {environ:?}");

@@ -24,7 +24,7 @@ const SO: u8 = 0x0e;
 ///
 /// # Invariants
 ///
-/// 1. `plain_since` and `pen_since` never go back, and are ends of sequences that were scanned, or 0.
+/// 1. `plain_since` and `pen_since` never go back, and are ends of sequences that were scanned, or where scanning began.
 /// 2. What was scanned from `plain_since` on moves the cursor only along its row and down, see
 ///    [`Scanner::plain_since`].
 #[derive(Debug, Clone, Default)]
@@ -41,6 +41,13 @@ impl Scanner {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A scanner that begins in the midst of a log, at `offset`: what was before is unknown, and so nothing before is
+    /// plain.
+    #[must_use]
+    pub fn starting_at(offset: u64) -> Self {
+        Self { plain_since: offset, pen_since: offset, ..Self::default() }
     }
 
     /// The modes in force after what was scanned.

@@ -9,6 +9,7 @@ mod command;
 mod input;
 mod look;
 mod output;
+mod resume;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -35,9 +36,11 @@ use crate::backend::{
     BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
 };
 use crate::clock::Clock;
+use crate::intent::Intent;
 use crate::log::{LogReader, LogWriter};
 use crate::observed::{Observer, SharedObserved, TerminalEvent};
 use crate::progress::{Progress, Sealed};
+use crate::sizes;
 
 /// Most commands handled in one turn, so that output and commands cannot starve each other.
 const COMMANDS_PER_TURN: usize = 16;
@@ -96,6 +99,16 @@ pub(crate) struct Parts {
     pub(crate) reader: LogReader,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) past: Past,
+}
+
+/// What there was before the actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Nothing.
+    None,
+    /// Another server's actor. Output from `unseen_from` on was written when there was none.
+    Earlier { unseen_from: Option<u64> },
 }
 
 /// An actor as its handle sees it.
@@ -105,10 +118,9 @@ pub(crate) struct Watched {
     pub(crate) milestones: watch::Receiver<Progress>,
 }
 
-/// Starts the task of a terminal.
+/// Starts the task of a terminal. The sizes it had so far stand in `observed`.
 pub(crate) fn spawn(parts: Parts) -> Watched {
-    let size = parts.io.size();
-    parts.observed.lock().sizes.push((0, size));
+    let size = parts.observed.lock().sizes.last().map_or(parts.io.size(), |(_, size)| *size);
     let (commands, receiver) = mpsc::channel(command::COMMANDS);
     let now = Progress::start(size);
     let (progress, watched_progress) = watch::channel(now.clone());
@@ -143,6 +155,9 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         observer: parts.observer,
         timer: None,
     };
+    if let Past::Earlier { unseen_from } = parts.past {
+        actor.resume(unseen_from);
+    }
     tokio::spawn(async move {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
@@ -227,6 +242,7 @@ impl Actor {
         self.control.signal(signal, target)?;
         if reaches_program {
             self.signalled = Some(signal.0);
+            self.note(&Intent::Signal(signal.0));
         }
         Ok(())
     }
@@ -238,6 +254,9 @@ impl Actor {
         self.control.resize(size)?;
         self.now.size = size;
         self.observed.lock().sizes.push((self.now.end, size));
+        if let Err(error) = sizes::note(self.reader.dir(), self.now.end, size) {
+            tracing::warn!(%error, "a size is not written down: a screen after a restart may be wrong");
+        }
         self.observer.event(TerminalEvent::Resized(size));
         Ok(())
     }
@@ -257,10 +276,19 @@ impl Actor {
 
     fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
         if !self.end.is_reaped() {
-            self.killed_by.get_or_insert(by);
+            let by = self.killed_by.get_or_insert(by).clone();
+            self.note(&Intent::Kill(by));
         }
         let kill = self.control.kill(grace);
         self.kills.push((kill, reply));
+    }
+
+    /// Writes down what was done, for the next server. A program that nobody can take over needs no note, but whether
+    /// it is one is not known here.
+    fn note(&self, intent: &Intent) {
+        if let Err(error) = intent.note(self.reader.dir()) {
+            tracing::debug!(%error, "what may end a program is not written down");
+        }
     }
 
     fn close(&mut self) {

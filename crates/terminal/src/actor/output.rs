@@ -18,6 +18,15 @@ const BYTES_PER_TURN: usize = 256 * 1024;
 /// How long to wait before a log that could not be written is tried again. Programs block meanwhile; nothing is lost.
 const RETRY: Duration = Duration::from_millis(250);
 
+/// Which of the things that were seen nobody has heard of and answered yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// All.
+    All,
+    /// Those that end behind this offset.
+    After(u64),
+}
+
 impl Actor {
     /// Reads until the program has nothing more right now, or the turn's share is used up.
     pub(super) fn poll_output(&mut self, cx: &mut Context<'_>, now: Moment) {
@@ -45,7 +54,7 @@ impl Actor {
                 Poll::Ready(Ok(0)) => self.source_closed(),
                 Poll::Ready(Ok(n)) => {
                     self.now.end += n as u64;
-                    self.take_signals();
+                    self.take_signals(News::All);
                 }
                 Poll::Ready(Err(FillError::Blocked(error))) => {
                     self.hold_back(error.to_string(), now);
@@ -96,7 +105,7 @@ impl Actor {
     }
 
     /// Follows what the side parser saw.
-    fn take_signals(&mut self) {
+    pub(super) fn take_signals(&mut self, news: News) {
         let asked_at = self.scanner.paste_mode_asked_at();
         if asked_at != self.paste_asked.0 {
             self.paste_asked = (asked_at, self.control.tty_state().and_then(|tty| tty.foreground_group));
@@ -106,7 +115,13 @@ impl Actor {
         }
         let mut signals = std::mem::take(&mut self.signals);
         for Signal { at, event } in signals.drain(..) {
+            let is_news = match news {
+                News::All => true,
+                News::After(offset) => at > offset,
+            };
             match event {
+                Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
+                    if !is_news => {}
                 Event::Query(query) => {
                     let in_line_mode = self.control.tty_state().is_some_and(|tty| tty.line_mode);
                     self.answers.asked(at, query, in_line_mode, self.clock.now());
@@ -120,12 +135,16 @@ impl Actor {
                 Event::PasteModeSet => self.answers.line_editor_began(),
                 Event::Title(title) => {
                     self.observed.lock().title.clone_from(&title);
-                    self.observer.event(TerminalEvent::Title(title));
+                    if is_news {
+                        self.observer.event(TerminalEvent::Title(title));
+                    }
                 }
                 Event::Cwd { path, .. } => self.observed.lock().cwd = Some(path),
                 Event::ProgramStatus(status) => {
                     self.observed.lock().status = Some((at, status.clone()));
-                    self.observer.event(TerminalEvent::Status(status));
+                    if is_news {
+                        self.observer.event(TerminalEvent::Status(status));
+                    }
                 }
                 Event::Notification { title, body } => {
                     self.observer.event(TerminalEvent::Notification { title, body });

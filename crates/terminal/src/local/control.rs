@@ -14,6 +14,7 @@ use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Targe
 use crate::sys;
 use crate::sys::watched::WatchedFd;
 
+use super::launcher::Copies;
 use super::tree::Tree;
 use super::{kill, streams, tty};
 
@@ -30,6 +31,8 @@ pub(super) struct LocalControl {
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) end: End,
     pub(super) runtime: Handle,
+    /// Given up with this.
+    pub(super) _copies: Option<Arc<dyn Copies>>,
 }
 
 /// The end of a program, as the one who asks for it sees it.

@@ -10,11 +10,11 @@ use std::time::Duration;
 use ptyard_core::Exit;
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::PipeFlags;
-use rustix::process::{WaitId, WaitIdOptions};
+use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus};
 use rustix::time::Timespec;
 use tokio::io::Interest;
 
-use crate::backend::{BoxFuture, Io, StartError, Stdin};
+use crate::backend::{BoxFuture, Io, StartError, StartSpec, Stdin};
 use crate::sys::spawn::{self, Controlling, Failure, Forked, Plan};
 use crate::sys::watched::WatchedFd;
 
@@ -23,7 +23,7 @@ use super::lookup::ExecStrings;
 use super::{errors, strays, tty};
 
 /// How long a child may take to become its program. Entering a directory on a dead file server can take for ever.
-const EXEC_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const EXEC_LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts programs as children of this process.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Launcher for ForkLauncher {
             let pid = child.pid();
             let pidfd = child.pidfd().try_clone_to_owned().map_err(cannot_watch)?;
             let reaper = ChildReaper::new(child).map_err(cannot_watch)?;
-            Ok(Launched { ends, pid, pidfd, reaper: Box::new(reaper) })
+            Ok(Launched { ends, pid, pidfd, reaper: Box::new(reaper), copies: None })
         })
     }
 
@@ -71,7 +71,7 @@ pub(super) fn awaited() -> MutexGuard<'static, HashSet<u32>> {
 
 /// A child that nobody has reaped. Dropped before that, it is killed and reaped.
 #[derive(Debug)]
-struct Child {
+pub(super) struct Child {
     forked: Forked,
     reaped: bool,
 }
@@ -84,16 +84,26 @@ impl Child {
         Ok(Self { forked, reaped: false })
     }
 
-    const fn pid(&self) -> u32 {
+    pub(super) const fn pid(&self) -> u32 {
         self.forked.pid
     }
 
-    fn pidfd(&self) -> BorrowedFd<'_> {
+    pub(super) fn pidfd(&self) -> BorrowedFd<'_> {
         self.forked.pidfd.as_fd()
     }
 
+    /// Looks how it ended without reaping it; `None` while it runs.
+    pub(super) fn peek(&self) -> Option<Exit> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::PidFd(self.pidfd()), options) {
+            Ok(status) => status.as_ref().map(exit_of),
+            // Only if something else in this process waited for it.
+            Err(_) => Some(Exit::lost()),
+        }
+    }
+
     /// Waits for the end, if it has not come yet, and reaps. Later calls find nobody.
-    fn reap(&mut self) -> Exit {
+    pub(super) fn reap(&mut self) -> Exit {
         if self.reaped {
             return Exit::lost();
         }
@@ -106,14 +116,19 @@ impl Child {
         };
         awaited().remove(&self.pid());
         match status {
-            Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => Exit::exited(code),
-                (None, Some(signal)) => Exit::signaled(signal),
-                (None, None) => Exit::lost(),
-            },
+            Ok(Some(status)) => exit_of(&status),
             // Only if something else in this process waited for it.
             Ok(None) | Err(_) => Exit::lost(),
         }
+    }
+}
+
+/// The end that a status of a process that has exited tells.
+pub(super) fn exit_of(status: &WaitIdStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::exited(code),
+        (None, Some(signal)) => Exit::signaled(signal),
+        (None, None) => Exit::lost(),
     }
 }
 
@@ -155,38 +170,74 @@ impl Reaper for ChildReaper {
 
 /// Forks a child and waits until it has become its program. Blocks.
 fn fork(order: &Order) -> Result<(Child, Ends), StartError> {
-    let strings = ExecStrings::new(&order.spec)?;
-    let streams = Streams::open(order.spec.io)
-        .map_err(|error| errors::spawn_failed("cannot open the program's streams", &error))?;
-    let (report, report_writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-        .map_err(io::Error::from)
-        .and_then(|(reader, writer)| Ok((reader, above_stdio(writer)?)))
-        .map_err(|error| errors::spawn_failed("cannot open a pipe", &error))?;
-    let mut child = Child::fork(&Plan {
-        candidates: &strings.candidates,
-        argv: &strings.argv,
-        env: &strings.env,
-        cwd: &strings.cwd,
-        stdio: streams.stdio(),
-        controlling: match order.spec.io {
-            Io::Tty(_) => Controlling::Stdin,
-            Io::Pipes(_) => Controlling::None,
-        },
-        cgroup: order.cgroup.as_ref().map(|dir| dir.as_fd()),
-        timer_slack_ns: order.timer_slack_ns,
-        open_files: super::open_files::for_programs(),
-        report: report_writer.as_fd(),
-    })
-    .map_err(|error| errors::spawn_failed("cannot fork", &error))?;
-    drop(report_writer);
-    match read_report(report) {
-        Ok(None) => Ok((child, streams.into_ends())),
-        Ok(Some(failure)) => {
-            child.reap();
-            Err(errors::child_failed(failure, &order.spec))
-        }
-        Err(error) => Err(errors::spawn_failed("the new process did not execute its program", &error)),
+    Starting::begin(order)?.finish(&order.spec)
+}
+
+/// A child that has not said yet whether it became its program. Dropped, it is killed and reaped.
+pub(super) struct Starting {
+    child: Child,
+    streams: Streams,
+    report: OwnedFd,
+}
+
+impl Starting {
+    /// Forks.
+    pub(super) fn begin(order: &Order) -> Result<Self, StartError> {
+        let strings = ExecStrings::new(&order.spec)?;
+        let streams = Streams::open(order.spec.io)
+            .map_err(|error| errors::spawn_failed("cannot open the program's streams", &error))?;
+        let (report, report_writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(io::Error::from)
+            .and_then(|(reader, writer)| Ok((reader, above_stdio(writer)?)))
+            .map_err(|error| errors::spawn_failed("cannot open a pipe", &error))?;
+        let cgroup = order.cgroup.as_ref().map(File::open).transpose();
+        let cgroup = cgroup.map_err(|error| errors::spawn_failed("cannot open the cgroup", &error))?;
+        let child = Child::fork(&Plan {
+            candidates: &strings.candidates,
+            argv: &strings.argv,
+            env: &strings.env,
+            cwd: &strings.cwd,
+            stdio: streams.stdio(),
+            controlling: match order.spec.io {
+                Io::Tty(_) => Controlling::Stdin,
+                Io::Pipes(_) => Controlling::None,
+            },
+            cgroup: cgroup.as_ref().map(AsFd::as_fd),
+            timer_slack_ns: order.timer_slack_ns,
+            open_files: super::open_files::for_programs(),
+            report: report_writer.as_fd(),
+        })
+        .map_err(|error| errors::spawn_failed("cannot fork", &error))?;
+        Ok(Self { child, streams, report })
     }
+
+    /// Readable once the child has become its program, or cannot.
+    pub(super) fn report(&self) -> BorrowedFd<'_> {
+        self.report.as_fd()
+    }
+
+    /// Waits for that. Blocks, but not longer than [`EXEC_LIMIT`].
+    pub(super) fn finish(self, spec: &StartSpec) -> Result<(Child, Ends), StartError> {
+        let Self { mut child, streams, report } = self;
+        match read_report(report) {
+            Ok(None) => Ok((child, streams.into_ends())),
+            Ok(Some(failure)) => {
+                child.reap();
+                Err(errors::child_failed(failure, spec))
+            }
+            Err(error) => Err(not_executed(&error)),
+        }
+    }
+
+    /// Gives up: the child is killed and left to whoever reaps it.
+    pub(super) fn give_up(self) -> (Child, StartError) {
+        let _ = crate::sys::signal::send(self.child.pidfd(), libc::SIGKILL);
+        (self.child, not_executed(&io::ErrorKind::TimedOut.into()))
+    }
+}
+
+fn not_executed(error: &io::Error) -> StartError {
+    errors::spawn_failed("the new process did not execute its program", error)
 }
 
 /// Waits for the exec, which closes the pipe, or for the child's word on why there will be none.

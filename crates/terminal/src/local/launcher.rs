@@ -7,6 +7,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptyard_core::Exit;
@@ -18,8 +19,8 @@ use crate::backend::{BoxFuture, StartError, StartSpec};
 pub struct Order {
     /// The program.
     pub spec: StartSpec,
-    /// The cgroup to start it in: its open directory.
-    pub cgroup: Option<Arc<OwnedFd>>,
+    /// The cgroup to start it in: its directory.
+    pub cgroup: Option<PathBuf>,
     /// The timer slack to give it, in nanoseconds: children inherit it, whatever else they shed.
     pub timer_slack_ns: Option<u64>,
 }
@@ -34,6 +35,16 @@ pub struct Launched {
     pub pidfd: OwnedFd,
     /// Tells its end. Must be waited for and called, or the process stays a zombie.
     pub reaper: Box<dyn Reaper>,
+    /// What the parent process holds of it, when that is another process.
+    pub copies: Option<Arc<dyn Copies>>,
+}
+
+/// The copies of our ends that the parent process holds while it is another process. Dropped, they are given up.
+///
+/// A stream is closed only when its last copy is.
+pub trait Copies: Debug + Send + Sync {
+    /// Closes the copy of the input's writing end, so that closing our own ends the input.
+    fn close_input(&self);
 }
 
 /// Our ends of a program's standard streams, all non-blocking.
@@ -72,4 +83,9 @@ pub trait Reaper: Send {
 
     /// Reaps it: how it ended. Called once, after [`Reaper::ended`].
     fn reap(&mut self) -> Exit;
+
+    /// How it ended, when it was reaped before it was handed over.
+    fn reaped_before(&self) -> Option<Exit> {
+        None
+    }
 }

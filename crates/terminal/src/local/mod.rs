@@ -14,6 +14,8 @@ mod control;
 pub mod env;
 mod errors;
 mod fork;
+mod identity;
+pub mod keeper;
 mod kill;
 pub mod launcher;
 mod lookup;
@@ -26,24 +28,29 @@ mod tty;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use ptyard_core::{Exit, TerminalId};
 use tokio::io::Interest;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::backend::{Backend, BoxFuture, Sink, StartError, StartSpec, Started};
+use crate::backend::{Backend, BoxFuture, Earlier, Sink, StartError, StartSpec, Started};
+use crate::log::LogConfig;
 use crate::sys::watched::WatchedFd;
 
 use self::control::{End, LocalControl};
 pub use self::fork::ForkLauncher;
+pub use self::identity::Identity;
+use self::keeper::{KeeperCommand, KeeperError, Supply};
 use self::launcher::{Ends, Launched, Launcher, Order};
 pub use self::open_files::raise_open_files;
 pub use self::signal::UnknownSignal;
 use self::streams::{FdSource, PipeSink, TtySink};
 use self::tree::Tree;
 use self::tree::cgroup::{Home, Leaf};
-use self::tree::walk::{self, Walk};
+use self::tree::walk::{self, Root, Walk};
 
 /// How the processes of a program are kept together, so that all of them can be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,18 +64,26 @@ pub enum Containment {
 
 /// Starts programs on this machine.
 pub struct LocalBackend {
-    grounds: Arc<Grounds>,
+    grounds: Grounds,
 }
 
-/// What the programs of one backend share.
-struct Grounds {
+/// Who the parent of the programs is.
+enum Grounds {
+    /// This process, or whatever the launcher of one's own choice starts them in.
+    Own(Arc<Ground>),
+    /// A keeper.
+    Kept(Arc<Supply>),
+}
+
+/// What programs with one parent share.
+pub(crate) struct Ground {
     launcher: Arc<dyn Launcher>,
     containment: Contained,
 }
 
 enum Contained {
     Cgroup(Arc<Home>),
-    Walk { root: u32 },
+    Walk { root: Root },
 }
 
 impl LocalBackend {
@@ -99,17 +114,28 @@ impl LocalBackend {
                 }
                 Contained::Cgroup(Home::open()?)
             }
-            Containment::Walk => Contained::Walk { root: launcher.adopt_orphans()? },
+            Containment::Walk => Contained::Walk { root: Root::of(launcher.adopt_orphans()?) },
         };
-        Ok(Self { grounds: Arc::new(Grounds { launcher, containment }) })
+        Ok(Self { grounds: Grounds::Own(Arc::new(Ground { launcher, containment })) })
+    }
+
+    /// A backend whose programs are children of a [`keeper`], which is started if there is none, and outlive this
+    /// process. `log` are the limits of the logs that the keeper writes while no server does.
+    ///
+    /// Call it in a tokio runtime. It blocks until the keeper has handed over what it keeps: see [`Backend::earlier`].
+    ///
+    /// # Errors
+    /// When no keeper can be started or reached.
+    pub fn kept(command: KeeperCommand, log: LogConfig) -> Result<Self, KeeperError> {
+        Ok(Self { grounds: Grounds::Kept(Supply::open(command, log)?) })
     }
 
     /// How programs are kept together.
     #[must_use]
     pub fn containment(&self) -> Containment {
-        match self.grounds.containment {
-            Contained::Cgroup(_) => Containment::Cgroup,
-            Contained::Walk { .. } => Containment::Walk,
+        match &self.grounds {
+            Grounds::Own(ground) => ground.containment(),
+            Grounds::Kept(supply) => supply.containment(),
         }
     }
 }
@@ -120,55 +146,104 @@ impl Backend for LocalBackend {
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
-        let grounds = Arc::clone(&self.grounds);
+        let starting: BoxFuture<'static, _> = match &self.grounds {
+            Grounds::Own(ground) => {
+                let ground = Arc::clone(ground);
+                Box::pin(async move { ground.start(spec).await })
+            }
+            Grounds::Kept(supply) => {
+                let supply = Arc::clone(supply);
+                Box::pin(async move { supply.start(spec).await })
+            }
+        };
         Box::pin(async move {
             // In a task of its own: when this future is dropped the start goes on, its result is dropped, and that
             // kills the program.
-            tokio::spawn(async move { grounds.start(spec).await })
+            tokio::spawn(starting)
                 .await
                 .unwrap_or_else(|error| Err(errors::spawn_failed("cannot start", &io::Error::other(error))))
         })
     }
+
+    fn earlier(&self) -> Vec<Earlier> {
+        match &self.grounds {
+            Grounds::Own(_) => Vec::new(),
+            Grounds::Kept(supply) => supply.take_earlier(),
+        }
+    }
 }
 
-impl Grounds {
+impl Ground {
+    fn containment(&self) -> Containment {
+        match self.containment {
+            Contained::Cgroup(_) => Containment::Cgroup,
+            Contained::Walk { .. } => Containment::Walk,
+        }
+    }
+
     async fn start(&self, spec: StartSpec) -> Result<Started, StartError> {
-        let variable = format!("{}={}", env::TERMINAL_VARIABLE, spec.id);
+        let id = spec.id;
         match &self.containment {
             Contained::Cgroup(home) => {
                 let cannot = |error| errors::spawn_failed("cannot make a cgroup", &error);
                 let leaf = Leaf::make(home, &spec.id.to_string()).map_err(cannot)?;
-                let dir = Arc::new(leaf.dir().map_err(cannot)?);
-                let order = Order { spec, cgroup: Some(dir), timer_slack_ns: None };
+                let order = Order { spec, cgroup: Some(leaf.path().to_owned()), timer_slack_ns: None };
                 let launched = self.launcher.launch(order).await?;
-                wire(launched, |_| Tree::Cgroup(leaf))
+                wire(launched, |_, _| Tree::Cgroup(leaf))
             }
-            &Contained::Walk { root } => {
+            Contained::Walk { .. } => {
                 let mark_ns = walk::next_mark_ns();
                 let order = Order { spec, cgroup: None, timer_slack_ns: Some(mark_ns) };
                 let launched = self.launcher.launch(order).await?;
-                let program = launched.pid;
-                let tty = match &launched.ends {
-                    Ends::Tty(master) => tty::device(master).ok(),
-                    Ends::Pipes { .. } => None,
-                };
-                let _launcher = Arc::clone(&self.launcher);
-                wire(launched, |exit| {
-                    Tree::Walk(Walk { root, _launcher, program, mark_ns, variable, tty, exit })
-                })
+                wire(launched, |launched, exit| self.walk(id, launched, mark_ns, exit))
             }
         }
+    }
+
+    /// Takes a program over that an earlier server started.
+    fn take_over(
+        &self,
+        id: TerminalId,
+        launched: Launched,
+        cgroup: Option<PathBuf>,
+        mark_ns: Option<u64>,
+    ) -> Result<Started, StartError> {
+        wire(launched, |launched, exit| match (&self.containment, cgroup) {
+            (Contained::Cgroup(home), Some(path)) => Tree::Cgroup(Leaf::found(home, path)),
+            _ => self.walk(id, launched, mark_ns.unwrap_or(0), exit),
+        })
+    }
+
+    fn walk(
+        &self,
+        id: TerminalId,
+        launched: &Launched,
+        mark_ns: u64,
+        exit: watch::Receiver<Option<Exit>>,
+    ) -> Tree {
+        let root = match &self.containment {
+            Contained::Walk { root } => root.clone(),
+            Contained::Cgroup(_) => Root::of(std::process::id()),
+        };
+        let tty = match &launched.ends {
+            Ends::Tty(master) => tty::device(master).ok(),
+            Ends::Pipes { .. } => None,
+        };
+        let variable = format!("{}={id}", env::TERMINAL_VARIABLE);
+        let _launcher = Arc::clone(&self.launcher);
+        Tree::Walk(Walk { root, _launcher, program: launched.pid, mark_ns, variable, tty, exit })
     }
 }
 
 /// Wraps the ends of a program that runs.
 fn wire(
     launched: Launched,
-    tree: impl FnOnce(watch::Receiver<Option<ptyard_core::Exit>>) -> Tree,
+    tree: impl FnOnce(&Launched, watch::Receiver<Option<Exit>>) -> Tree,
 ) -> Result<Started, StartError> {
-    let Launched { ends, pid, pidfd, mut reaper } = launched;
-    let (publish, exit) = watch::channel(None);
-    let tree = Arc::new(tree(exit.clone()));
+    // One that was reaped before has no process id any more that anybody may use.
+    let (publish, exit) = watch::channel(launched.reaper.reaped_before());
+    let tree = Arc::new(tree(&launched, exit.clone()));
+    let Launched { ends, pid, pidfd, mut reaper, copies } = launched;
     let at_the_end = Arc::downgrade(&tree);
     tokio::spawn(async move {
         reaper.ended().await;
@@ -187,6 +262,7 @@ fn wire(
         end: End::awaited(exit.clone()),
         exit,
         runtime: Handle::current(),
+        _copies: copies.clone(),
     };
     let cannot_watch = |error| errors::spawn_failed("cannot watch the program's streams", &error);
     let watched = |fd: OwnedFd| Ok(Arc::new(WatchedFd::new(fd, Interest::READABLE | Interest::WRITABLE)?));
@@ -197,7 +273,7 @@ fn wire(
             (FdSource::new(Arc::clone(&master)), Some(Box::new(TtySink::new(master))))
         }
         Ends::Pipes { output, input } => {
-            let input = input.map(PipeSink::new).transpose().map_err(cannot_watch)?;
+            let input = input.map(|input| PipeSink::new(input, copies)).transpose().map_err(cannot_watch)?;
             let output = watched(output).map_err(cannot_watch)?;
             (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }

@@ -49,7 +49,7 @@ impl Drop for Adoption {
 /// Reaps the orphans that ended: children of this process that nobody waits for and that are in a session of their
 /// own. Every launched program starts one, so all its descendants are in some session that is not ours; children
 /// that other parts of this process started stay in ours, and are left to whoever waits for them.
-fn reap() {
+pub(super) fn reap() {
     let own = rustix::process::getpid();
     let own_pid = own.as_raw_nonzero().get().unsigned_abs();
     let Ok(own_session) = rustix::process::getsid(None) else { return };

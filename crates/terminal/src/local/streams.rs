@@ -13,6 +13,8 @@ use crate::backend::{ControlError, Sink, Source};
 use crate::sys;
 use crate::sys::watched::WatchedFd;
 
+use super::launcher::Copies;
+
 /// A value of a special character that switches the character off.
 const DISABLED: u8 = 0;
 
@@ -126,11 +128,27 @@ impl Sink for TtySink {
 /// Writes to a pipe; dropping the pipe ends the input.
 pub(super) struct PipeSink {
     fd: Option<WatchedFd>,
+    copies: Option<Arc<dyn Copies>>,
 }
 
 impl PipeSink {
-    pub(super) fn new(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self { fd: Some(WatchedFd::new(fd, Interest::WRITABLE)?) })
+    pub(super) fn new(fd: OwnedFd, copies: Option<Arc<dyn Copies>>) -> io::Result<Self> {
+        Ok(Self { fd: Some(WatchedFd::new(fd, Interest::WRITABLE)?), copies })
+    }
+
+    /// Closes every copy of the pipe; says whether it was open.
+    fn close(&mut self) -> bool {
+        let was_open = self.fd.take().is_some();
+        if was_open && let Some(copies) = &self.copies {
+            copies.close_input();
+        }
+        was_open
+    }
+}
+
+impl Drop for PipeSink {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -143,7 +161,7 @@ impl Sink for PipeSink {
     }
 
     fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
-        Poll::Ready(self.fd.take().map(drop).ok_or(ControlError::StdinClosed))
+        Poll::Ready(if self.close() { Ok(()) } else { Err(ControlError::StdinClosed) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reading a log.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::error::LogError;
@@ -52,6 +53,12 @@ impl LogReader {
         // In this order, so that `start <= end` and `sealed <= end` whatever happens in between.
         let (start, sealed) = (self.shared.segments.start(), self.shared.seal.get().map(|seal| seal.at));
         Bounds { start, end: self.shared.view.published(), sealed }
+    }
+
+    /// The log's directory, where its terminal's other files are.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.shared.segments.dir()
     }
 
     /// The published end.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ptyard_core::window::{Collected, Condition};
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec, Stdin};
-use ptyard_terminal::log::LogConfig;
+use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{
     Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, TextUse, WindowCall, WindowCursor,
 };
@@ -41,8 +41,8 @@ impl Stage {
             observer: Arc::new(NoObserver),
             pauses: pauses.clone(),
         };
-        let terminal =
-            Terminal::start(&backend, spec, &directory.path().join("t"), surroundings).await.unwrap();
+        let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();
+        let terminal = Terminal::start(&backend, spec, log, surroundings).await.unwrap();
         Self { script, terminal, pauses, clock, _directory: directory }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,7 +35,17 @@ const ATTEMPTS: u32 = 8;
 pub(in crate::local) struct Home {
     path: PathBuf,
     next_leaf: AtomicU64,
-    _lock: File,
+    owner: Owner,
+    lock: OwnedFd,
+}
+
+/// Whose directory it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// Ours: it goes when we do.
+    Us,
+    /// The keeper's. We hold its lock as well, so that nobody clears it away while either of us lives.
+    Keeper,
 }
 
 impl Home {
@@ -44,20 +54,41 @@ impl Home {
         let own = own_cgroup()?;
         clear_dead_homes(&own);
         let (path, lock) = make_locked(&own)?;
-        let home = Arc::new(Self { path, next_leaf: AtomicU64::new(0), _lock: lock });
+        let home = Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Us, lock: lock.into() });
         // Permission to move processes depends on more than modes: the only proof is to do it.
         let probe = Leaf::make(&home, "probe")?;
         if !probe.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "cgroup.kill needs Linux 5.14"));
         }
-        fork::can_start_in(probe.dir()?.as_fd())?;
+        fork::can_start_in(File::open(&probe.path)?.as_fd())?;
         Ok(home)
+    }
+
+    /// The keeper's directory, with a copy of its lock.
+    pub(in crate::local) fn of_keeper(path: PathBuf, lock: OwnedFd) -> Arc<Self> {
+        Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Keeper, lock })
+    }
+
+    pub(in crate::local) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// KILL to every process of every program in it.
+    pub(in crate::local) fn kill(&self) {
+        // Fails only when it is gone, with everything in it.
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
+    pub(in crate::local) fn lock(&self) -> BorrowedFd<'_> {
+        self.lock.as_fd()
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        remove_tree(&self.path);
+        if self.owner == Owner::Us {
+            remove_tree(&self.path);
+        }
     }
 }
 
@@ -82,9 +113,14 @@ impl Leaf {
         Ok(Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) })
     }
 
-    /// The open directory, to start a process in.
-    pub(in crate::local) fn dir(&self) -> io::Result<OwnedFd> {
-        Ok(File::open(&self.path)?.into())
+    /// The cgroup of a program that an earlier server started.
+    pub(in crate::local) fn found(home: &Arc<Home>, path: PathBuf) -> Self {
+        Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) }
+    }
+
+    /// Its directory, to start a process in.
+    pub(in crate::local) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn members(&self) -> Vec<u32> {

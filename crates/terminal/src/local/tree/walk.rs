@@ -29,22 +29,66 @@ const EMPTY_LOOKS: u32 = 16;
 /// How often one kill looks for processes that it does not know yet.
 const KILL_LOOKS: u32 = 256;
 
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
 /// A timer slack that none of the programs started lately has.
 ///
 /// It is only compared among descendants of one launcher. The first is taken from the process id, so that a server
 /// that runs in a terminal of another server hardly ever gives the same.
 pub(in crate::local) fn next_mark_ns() -> u64 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let first = std::process::id().wrapping_mul(40_503);
-    let mark = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % MARKS;
+    let mark = first_mark().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % MARKS;
     USUAL_SLACK_NS + 1 + u64::from(mark)
+}
+
+/// Takes note of a mark that a program of an earlier server has: it is not given again soon.
+pub(in crate::local) fn skip_mark_ns(mark_ns: u64) {
+    let mark = u32::try_from(mark_ns.saturating_sub(USUAL_SLACK_NS + 1)).unwrap_or(0) % MARKS;
+    let first = first_mark() % MARKS;
+    NEXT.fetch_max((mark + MARKS - first) % MARKS + 1, Ordering::Relaxed);
+}
+
+fn first_mark() -> u32 {
+    std::process::id().wrapping_mul(40_503)
+}
+
+/// The process below which all processes of a launcher's programs are.
+#[derive(Debug, Clone)]
+pub(in crate::local) struct Root(Arc<AtomicU32>);
+
+impl Root {
+    /// The launcher has died.
+    const LOST: u32 = 0;
+    /// Whoever inherits orphans in the last resort.
+    const HEIR: u32 = 1;
+
+    /// A launcher that adopts orphans.
+    pub(in crate::local) fn of(launcher: u32) -> Self {
+        Self(Arc::new(AtomicU32::new(launcher)))
+    }
+
+    /// The launcher has died, and its programs fell to somebody else.
+    pub(in crate::local) fn lost(&self) {
+        self.0.store(Self::LOST, Ordering::Release);
+    }
+
+    fn pid(&self) -> u32 {
+        match self.0.load(Ordering::Acquire) {
+            Self::LOST => Self::HEIR,
+            launcher => launcher,
+        }
+    }
+
+    /// Whether every process below it is of this launcher, so that a mark is enough to know a program by.
+    fn is_exclusive(&self) -> bool {
+        self.0.load(Ordering::Acquire) != Self::LOST
+    }
 }
 
 /// What tells the processes of one program from all others.
 #[derive(Debug)]
 pub(in crate::local) struct Walk {
     /// The process that started the program and adopts orphans.
-    pub(in crate::local) root: u32,
+    pub(in crate::local) root: Root,
     /// Kept, because it adopts only while it lives.
     pub(in crate::local) _launcher: Arc<dyn Launcher>,
     /// The program's process id, also its session's.
@@ -96,8 +140,9 @@ impl Walk {
         let program_lives = !self.program_was_reaped();
         let (mut living, mut dead) = (Vec::new(), Vec::new());
         // Down from the launcher: a process belongs to the program if its parent does or if it shows a mark.
-        let mut below = vec![(self.root, false)];
-        let mut seen = HashSet::from([self.root]);
+        let root = self.root.pid();
+        let mut below = vec![(root, false)];
+        let mut seen = HashSet::from([root]);
         while let Some((parent, inherited)) = below.pop() {
             for &&process in children.get(&parent).into_iter().flatten() {
                 if !seen.insert(process.pid) {
@@ -119,7 +164,7 @@ impl Walk {
     fn is_marked(&self, process: &Process, program_lives: bool) -> bool {
         (program_lives && (process.pid == self.program || process.session == self.program))
             || self.tty.is_some_and(|tty| process.tty == tty)
-            || procfs::timer_slack_ns(process.pid) == Some(self.mark_ns)
+            || (self.root.is_exclusive() && procfs::timer_slack_ns(process.pid) == Some(self.mark_ns))
             || procfs::has_variable(process.pid, &self.variable)
     }
 
@@ -143,7 +188,7 @@ impl Walk {
     pub(super) fn kill(&self) {
         let mut known: HashSet<u32> = HashSet::new();
         let mut stopped: Vec<OwnedFd> = Vec::new();
-        let mut judged = HashSet::from([self.root]);
+        let mut judged = HashSet::from([self.root.pid()]);
         for _ in 0..KILL_LOOKS {
             let mut certain = true;
             for pid in procfs::pids() {
@@ -181,7 +226,7 @@ impl Walk {
         const DEPTH: usize = 1000;
         std::iter::successors(Some(process), |process| Process::look(process.parent))
             .take(DEPTH)
-            .any(|process| process.parent == self.root)
+            .any(|process| process.parent == self.root.pid())
     }
 
     /// A descriptor for each living process, to wait for its end.

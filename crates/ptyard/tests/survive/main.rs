@@ -1,0 +1,8 @@
+//! Servers and keepers that are killed, and programs that are not.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
+
+mod keeper;
+mod kills;
+mod restart;
+mod stage;

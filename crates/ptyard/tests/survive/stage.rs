@@ -1,0 +1,144 @@
+//! A state directory whose servers are killed, and what is asked of them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than anything takes on a loaded machine; only reached when something is wrong.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Stage {
+    dir: TempDir,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.command(&["stop"]).output();
+    }
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// A file for the programs of the test.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        command.env("PTYARD_STATE", self.state()).stdin(Stdio::null()).args(args);
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// What a command answers; `None` when it failed, as it may when its server is killed.
+    pub(crate) fn try_json(&self, args: &[&str]) -> Option<Value> {
+        let output = self.run(&[&["--json"], args].concat());
+        let document = serde_json::from_slice(&output.stdout).ok()?;
+        output.status.success().then_some(document)
+    }
+
+    /// What a command answers while nobody is killed.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(&[&["--json"], args].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {output:?}"))
+    }
+
+    /// The server's process id; one is started if none runs.
+    pub(crate) fn server(&self) -> u32 {
+        self.json(&["list"]);
+        let version = self.json(&["version"]);
+        number(&version["server"]["pid"]) as u32
+    }
+
+    pub(crate) fn keeper(&self) -> u32 {
+        std::fs::read_to_string(self.state().join("keeper.lock")).unwrap().trim().parse().unwrap()
+    }
+
+    pub(crate) fn kill_server(&self) {
+        kill(self.server());
+    }
+
+    /// Every byte of a program's log.
+    pub(crate) fn log(&self, id: &str) -> Vec<u8> {
+        let output = self.run(&["read", id, "--raw", "--since", "0"]);
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    }
+
+    /// Its end, waited for.
+    pub(crate) fn end(&self, id: &str) -> Value {
+        let limit = LIMIT.as_secs().to_string();
+        let reply = self.json(&["wait", id, "--until", "exit", "--timeout", &limit]);
+        assert!(!reply["exit"].is_null(), "{id}: {reply}");
+        reply["exit"].clone()
+    }
+}
+
+/// Kills a process and waits until it is gone.
+pub(crate) fn kill(pid: u32) {
+    let process = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty()).unwrap();
+    pidfd_send_signal(&process, Signal::KILL).unwrap();
+    let limit = Timespec::try_from(LIMIT).unwrap();
+    assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)).unwrap(), 1, "{pid} lives on");
+}
+
+pub(crate) fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// Lets this much time pass, which nothing depends on.
+pub(crate) fn pass(time: Duration) {
+    let (_never, waits) = mpsc::sync_channel::<()>(1);
+    let _ = waits.recv_timeout(time);
+}
+
+/// Asks until the answer is yes.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < LIMIT, "{what} did not come");
+        pass(Duration::from_millis(2));
+    }
+}
+
+/// Numbers that look random and come again with the same seed.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// Whether a process runs.
+pub(crate) fn runs(pid: u64) -> bool {
+    let stat =
+        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')
+}

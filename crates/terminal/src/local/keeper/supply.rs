@@ -1,0 +1,152 @@
+//! A keeper whenever one is needed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ptyard_core::Exit;
+use tokio::sync::oneshot;
+
+use super::client::{self, Handover};
+use super::link::{Connection, Handed, KeptLauncher, Link};
+use super::protocol::KeptProgram;
+use super::{KeeperCommand, KeeperError};
+use crate::backend::{Earlier, StartError, StartSpec, Started};
+use crate::local::launcher::Launcher;
+use crate::local::tree::cgroup::Home;
+use crate::local::tree::procfs::Process;
+use crate::local::tree::walk::{self, Root};
+use crate::local::{Contained, Containment, Ground, errors, strays};
+use crate::log::LogConfig;
+
+/// Starts programs at a keeper, and another keeper when that is gone.
+pub(in crate::local) struct Supply {
+    command: KeeperCommand,
+    log: LogConfig,
+    current: tokio::sync::Mutex<Arc<Current>>,
+    earlier: Mutex<Vec<Earlier>>,
+    containment: Containment,
+    /// A keeper that this process started is its child; if it dies, its programs fall to this process.
+    _orphans: strays::Adoption,
+}
+
+/// One keeper.
+struct Current {
+    connection: Connection,
+    ground: Ground,
+}
+
+impl Supply {
+    /// Reaches the keeper, or starts one. Blocks. Must be called in a runtime.
+    pub(in crate::local) fn open(command: KeeperCommand, log: LogConfig) -> Result<Arc<Self>, KeeperError> {
+        let orphans = strays::adopt().map_err(KeeperError::io("cannot adopt orphans"))?;
+        let handover = client::reach(&command, log)?;
+        let (current, earlier) = Current::new(handover, Kept::TakeOver)?;
+        Ok(Arc::new(Self {
+            command,
+            log,
+            containment: current.ground.containment(),
+            current: tokio::sync::Mutex::new(Arc::new(current)),
+            earlier: Mutex::new(earlier),
+            _orphans: orphans,
+        }))
+    }
+
+    pub(in crate::local) fn containment(&self) -> Containment {
+        self.containment
+    }
+
+    pub(in crate::local) fn take_earlier(&self) -> Vec<Earlier> {
+        std::mem::take(&mut *self.earlier.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Starts a program. When the keeper turns out to be gone it is tried once more, at a new one.
+    pub(in crate::local) async fn start(&self, spec: StartSpec) -> Result<Started, StartError> {
+        let current = self.current().await?;
+        match current.ground.start(spec.clone()).await {
+            Err(_) if current.connection.link.is_lost() => self.current().await?.ground.start(spec).await,
+            other => other,
+        }
+    }
+
+    /// The keeper, or a new one when that is gone.
+    async fn current(&self) -> Result<Arc<Current>, StartError> {
+        let mut current = self.current.lock().await;
+        if current.connection.link.is_lost() {
+            let (command, log) = (self.command.clone(), self.log);
+            let reached = tokio::task::spawn_blocking(move || client::reach(&command, log));
+            let reached = reached.await.map_err(unreached)?;
+            let (new, _) =
+                reached.and_then(|handover| Current::new(handover, Kept::Leave)).map_err(unreached)?;
+            *current = Arc::new(new);
+        }
+        Ok(Arc::clone(&current))
+    }
+}
+
+fn unreached(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StartError {
+    errors::spawn_failed("cannot start a keeper", &io::Error::other(error))
+}
+
+/// What becomes of the programs that a keeper hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// They are an earlier server's, and now ours.
+    TakeOver,
+    /// They are ours already, if there are any: the keeper lives, and only the connection broke.
+    Leave,
+}
+
+impl Current {
+    fn new(handover: Handover, what: Kept) -> Result<(Self, Vec<Earlier>), KeeperError> {
+        let Handover { socket, pid, pidfd, home, kept } = handover;
+        let cannot = || KeeperError::io("cannot listen to the keeper");
+        let link = Arc::new(Link::new(socket).map_err(cannot())?);
+        let root = Root::of(pid);
+        let containment = match home {
+            Some((path, lock)) => Contained::Cgroup(Home::of_keeper(path, lock)),
+            None => Contained::Walk { root: root.clone() },
+        };
+        let launcher: Arc<dyn Launcher> = Arc::new(KeptLauncher { link: Arc::clone(&link), keeper: pid });
+        let ground = Ground { launcher, containment };
+        let mut earlier = Vec::new();
+        for (program, descriptors) in kept.into_iter().filter(|_| what == Kept::TakeOver) {
+            let id = program.id;
+            match take_over(&link, &ground, program, descriptors) {
+                Ok(program) => earlier.push(program),
+                Err(error) => tracing::error!(%error, %id, "a running program cannot be taken over"),
+            }
+        }
+        // Only now that every end is expected: the first thing that is heard may be one.
+        let connection = Connection::serve(link, pidfd, root).map_err(cannot())?;
+        Ok((Self { connection, ground }, earlier))
+    }
+}
+
+/// Takes over a program of an earlier server.
+fn take_over(
+    link: &Arc<Link>,
+    ground: &Ground,
+    program: KeptProgram,
+    descriptors: Vec<OwnedFd>,
+) -> Result<Earlier, StartError> {
+    let KeptProgram { id, pid, started_ticks, cgroup, timer_slack_ns, exit, reaped, unseen_from, .. } =
+        program;
+    if let Some(mark_ns) = timer_slack_ns {
+        walk::skip_mark_ns(mark_ns);
+    }
+    // Until it is reaped the number means the program, if keeper and server see the same numbers.
+    let is_there = !reaped && Process::look(pid).map(|process| process.started_ticks) == started_ticks;
+    let (end, reaped_before) = match (exit, is_there) {
+        (None, true) => (link.expect_end(id), None),
+        (Some(exit), true) => {
+            let (tell, told) = oneshot::channel();
+            let _ = tell.send(exit);
+            (told, None)
+        }
+        (exit, false) => (oneshot::channel().1, Some(exit.unwrap_or_else(Exit::lost))),
+    };
+    let launched = link.launched(id, Handed { pid, descriptors }, end, reaped_before)?;
+    let started = ground.take_over(id, launched, cgroup, timer_slack_ns)?;
+    Ok(Earlier { id, started, unseen_from })
+}

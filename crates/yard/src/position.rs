@@ -1,0 +1,56 @@
+//! Where a terminal's shared cursor stands, written down beside its log at every handover: the next server's windows
+//! go on there.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+const FILE: &str = "cursor";
+
+/// The offset, then 1 if the end was handed over. In the machine's own byte order, like the log.
+const BYTES: usize = 16;
+
+/// What was handed over on the shared cursor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Up to which offset.
+    pub(crate) offset: u64,
+    /// Whether the end was.
+    pub(crate) end: bool,
+}
+
+impl Position {
+    /// Writes it into a terminal's directory: one write to one place, whole or not at all as far as a death of this
+    /// process goes.
+    pub(crate) fn write(self, directory: &Path) -> io::Result<()> {
+        let mut bytes = [0; BYTES];
+        bytes[..8].copy_from_slice(&self.offset.to_ne_bytes());
+        bytes[8] = u8::from(self.end);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        options.open(directory.join(FILE))?.write_all_at(&bytes, 0)
+    }
+
+    /// Reads it; nothing was handed over of a terminal that has none.
+    pub(crate) fn read(directory: &Path) -> Self {
+        let bytes = std::fs::read(directory.join(FILE)).unwrap_or_default();
+        let Some((offset, rest)) = bytes.split_first_chunk() else { return Self::default() };
+        Self { offset: u64::from_ne_bytes(*offset), end: rest.first() == Some(&1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_03_a_position_comes_back_and_none_is_the_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Position::read(directory.path()), Position::default());
+        for position in [Position { offset: u64::MAX, end: false }, Position { offset: 7, end: true }] {
+            position.write(directory.path()).unwrap();
+            assert_eq!(Position::read(directory.path()), position);
+        }
+    }
+}
