@@ -129,7 +129,10 @@ impl Interrupts {
 /// Prints the output from its first byte as it comes. `None` when the caller left.
 async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Option<ExitInfo>, Failure> {
     let mut interrupts = Interrupts::new()?;
-    let (mut stream, mut _input) = client.stream(&started.id, Some(0), Typing::No).await?;
+    let (mut stream, mut _input) = client
+        .stream(&started.id, Some(0), Typing::No)
+        .await
+        .map_err(|error| lost(started, "its output cannot be followed", error))?;
     let mut broke_at = None;
     loop {
         let item = tokio::select! {
@@ -164,6 +167,18 @@ async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Opt
     }
 }
 
+/// The program was started, and the server that has it cannot be reached.
+fn lost(started: &WindowReply, why: &str, error: ClientError) -> Failure {
+    let failure = Failure::from(error);
+    let message = format!("lost the program {}: {why}; then: {failure}", started.id);
+    match failure.code() {
+        // There was a server: the status of one that was not to be started would say something else.
+        Some(ErrorCode::NoServer) => Failure::new(ErrorCode::Stopping, message)
+            .with_hint(format!("`ptyard read {}` prints what it had printed", started.id)),
+        code => Failure::new(code.unwrap_or(ErrorCode::Internal), message),
+    }
+}
+
 /// A new connection that goes on where `stream` broke off. Nothing is missed: the log has it.
 async fn again(
     client: &mut Client,
@@ -171,16 +186,7 @@ async fn again(
     stream: &OutputStream,
     why: &str,
 ) -> Result<(OutputStream, crate::client::InputSink), Failure> {
-    let lost = |error: ClientError| {
-        let failure = Failure::from(error);
-        let message = format!("lost the program {}: {why}; then: {failure}", started.id);
-        match failure.code() {
-            // There was a server: the status of one that was not to be started would say something else.
-            Some(ErrorCode::NoServer) => Failure::new(ErrorCode::Stopping, message)
-                .with_hint(format!("`ptyard read {}` prints what it had printed", started.id)),
-            code => Failure::new(code.unwrap_or(ErrorCode::Internal), message),
-        }
-    };
+    let lost = |error| lost(started, why, error);
     *client = client.reconnect().await.map_err(lost)?;
     client.stream(&started.id, stream.next_offset(), Typing::No).await.map_err(lost)
 }

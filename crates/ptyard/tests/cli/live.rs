@@ -197,7 +197,8 @@ fn a_server_that_is_gone_while_it_is_waited_for_is_a_failure_and_not_status_3() 
     let env = format!("PTYARD_STATE={}", yard.state().display());
     let output = yard.run(&["exec", "--wait", "--env", &env, "--", "sh", "-c", &script]);
     assert!(![Some(0), Some(3)].contains(&output.status.code()), "{output:?}");
-    assert_eq!(out(&output), "out\n");
+    // The server may be gone before its output was asked for.
+    assert!(["", "out\n"].contains(&out(&output).as_str()), "{output:?}");
 }
 
 #[test]
