@@ -24,7 +24,9 @@ async fn case_s01_s02_no_way_of_leaving_the_group_outlives_a_kill() {
             let window = run(&stage.yard, sh(script, io, until("regex:up"))).await;
             let began = Instant::now();
             let killed = stage.yard.kill(&at(&window), Some(Duration::from_millis(200))).await.unwrap();
-            assert!(killed.survivors.is_empty() && killed.found > 0, "{script}: {killed:?}");
+            assert!(killed.survivors.is_empty(), "{script}: {killed:?}");
+            // The hang-up of a tty whose program ended may have been faster than the way out.
+            assert!(killed.found > 0 || script.ends_with("exit 0"), "{script}: {killed:?}");
             assert!(began.elapsed() < Duration::from_secs(4), "{script}");
             let again = kill(&stage.yard, &window).await;
             assert_eq!((again.found, again.last_signal), (0, None), "{script}: nothing is left to kill");
