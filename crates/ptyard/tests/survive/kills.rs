@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::stage::{Dice, Stage, kill, number, pass, runs, text};
+use crate::stage::{Dice, Stage, kill, number, pass, runs, text, until};
 
 /// Prints numbered lines, in bursts and in drops, and writes down exactly what it printed, until a file appears.
 const PRINTER: &str = r#"
@@ -19,13 +19,13 @@ if os.isatty(1):
     tty.setraw(1)
 n = 0
 while not os.path.exists(stop):
-    burst = 400 if n % 3 else 1
+    burst = 100 if n % 3 else 1
     data = b''.join(b'%09d \xe4\xbd\xa0 %s\n' % (n * 1000 + i, b'x' * (i % 61)) for i in range(burst))
     copy.write(data)
     while data:
         data = data[os.write(1, data):]
     n += 1
-    time.sleep(0.004)
+    time.sleep(0.005)
 os.write(1, b'the end\n'); copy.write(b'the end\n')
 sys.exit(7)
 "#;
@@ -99,8 +99,7 @@ fn storm(rounds: u32, seed: u64) {
         start(&stage, "piped", &["--stdin", "pipe"], LISTENER, &[&stage.file("piped.copy")], 5),
     ];
     for name in ["typed", "piped"] {
-        stage.json(&["wait", name, "--until", "regex:ready", "--timeout", "20"]);
-        crate::stage::until("the listener", || !stage.log(name).is_empty());
+        until("the listener", || !stage.log(name).is_empty());
     }
     let heard = Arc::new(Mutex::new(Heard::default()));
     let over = Arc::new(AtomicBool::new(false));
