@@ -9,7 +9,7 @@ use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys as key_names, paste};
 use ptyard_terminal::backend::{ControlError, Io};
-use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor, Written};
+use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor};
 
 use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
@@ -82,9 +82,10 @@ impl Yard {
         match { entry.keys().look_up(key, input) }? {
             KeyState::Seen(written) => Ok(InputOutcome { written, replaced: None }),
             KeyState::New => {
-                let noted = NotedKey { entry, key, written: None };
+                // A caller who cancels here cannot know what was typed, so the key stays taken: never twice is worth
+                // more than surely once.
                 let outcome = self.type_input(at, entry, input, deadline).await?;
-                noted.done(outcome.written);
+                entry.keys().written(key, outcome.written);
                 Ok(outcome)
             }
         }
@@ -130,28 +131,6 @@ impl Yard {
         let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
         entry.typed_line(&bytes[..written.taken.min(bytes.len())]);
         Ok(InputOutcome { written: Some(written), replaced })
-    }
-}
-
-/// A key that was taken note of. Dropped before its write was done, it is free again if nothing was typed; whoever
-/// cancelled cannot know, so it stays taken: never twice is worth more than surely once.
-struct NotedKey<'a> {
-    entry: &'a Entry,
-    key: &'a str,
-    written: Option<Option<Written>>,
-}
-
-impl NotedKey<'_> {
-    fn done(mut self, written: Option<Written>) {
-        self.written = Some(written);
-    }
-}
-
-impl Drop for NotedKey<'_> {
-    fn drop(&mut self) {
-        if let Some(written) = self.written {
-            self.entry.keys().written(self.key, written);
-        }
     }
 }
 
