@@ -50,13 +50,17 @@ impl Drop for Adoption {
 /// own. Every launched program starts one, so all its descendants are in some session that is not ours; children
 /// that other parts of this process started stay in ours, and are left to whoever waits for them.
 pub(super) fn reap() {
-    let own = rustix::process::getpid();
-    let own_pid = own.as_raw_nonzero().get().unsigned_abs();
-    let Ok(own_session) = rustix::process::getsid(None) else { return };
-    let own_session = own_session.as_raw_nonzero().get().unsigned_abs();
+    let own_pid = std::process::id();
     // Held over the look and the reaping: a child enters the set in the same step in which it is made.
     let awaited = fork::awaited();
-    for process in procfs::census().processes {
+    let processes = procfs::census().processes;
+    // Not by `getsid`: the leader of our session may be outside of our pid namespace, which makes the session 0, as in
+    // a container whose first process is not a leader. /proc says the same 0 of the children that stayed in it.
+    let Some(own_session) = processes.iter().find(|process| process.pid == own_pid).map(|own| own.session)
+    else {
+        return;
+    };
+    for process in processes {
         let stray = process.is_dead()
             && process.parent == own_pid
             && process.session != own_session
