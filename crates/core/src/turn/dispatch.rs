@@ -41,7 +41,7 @@ impl TurnMachine {
         match self.decide().status {
             Status::Idle | Status::Completed if self.open.is_none() => None,
             // Only a composer that is seen to be empty takes the next text while the agent works.
-            Status::Processing if self.eager == Eager::WhileBusy && sight == Sight::Empty => None,
+            Status::Processing if self.eager == Eager::WhileBusy && sight.is_clear() => None,
             Status::Processing | Status::Idle | Status::Completed => Some(Hold::Busy),
             Status::WaitingUserAnswer => Some(Hold::Dialog),
             Status::Starting => Some(Hold::Starting),

@@ -156,7 +156,7 @@ pub enum Effect {
 }
 
 /// What became of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Nothing was written, and why. It can be tried again with another attempt.
     Refused(Hold),

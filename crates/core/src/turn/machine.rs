@@ -127,6 +127,18 @@ impl TurnMachine {
         }
     }
 
+    /// Whether it hands mail over while the agent works.
+    #[must_use]
+    pub fn eager(&self) -> Eager {
+        self.eager
+    }
+
+    /// The turn.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     /// One event, at `now`, and what is to be done about it, in order.
     pub fn step(&mut self, event: Event, now: Moment) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -245,7 +257,7 @@ impl Draft {
         let is_later = at.is_after(Position::Offset(self.typed_at));
         match (sight, self.seen_at) {
             (Sight::Draft, _) if is_later => self.seen_at = Some(at),
-            (Sight::Empty, Some(seen_at)) if is_later && at.is_after(seen_at) => return None,
+            (_, Some(seen_at)) if sight.is_clear() && is_later && at.is_after(seen_at) => return None,
             _ => {}
         }
         Some(self)

@@ -181,7 +181,7 @@ impl SinceWrite {
         } else if self.echo_at.is_some_and(|echo| at.is_after(echo)) {
             let hides_its_composer =
                 status == Status::Processing && sight == Sight::Unseen && !write.while_busy;
-            if sight == Sight::Empty || hides_its_composer {
+            if sight.is_clear() || hides_its_composer {
                 self.gone_at = Some(at);
             }
         }
