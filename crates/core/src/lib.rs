@@ -20,6 +20,6 @@ pub mod window;
 
 pub use code::ErrorCode;
 pub use exit::{Cause, Exit};
-pub use id::{SessionId, TerminalId};
+pub use id::{AttemptId, HandoffId, MessageId, SessionId, TerminalId};
 pub use moment::Moment;
 pub use size::Size;
