@@ -14,6 +14,7 @@ pub mod moment;
 pub mod plain;
 pub mod size;
 pub mod truncate;
+pub mod typed;
 pub mod utf8;
 pub mod window;
 
