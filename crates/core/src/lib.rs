@@ -15,6 +15,7 @@ pub mod plain;
 pub mod size;
 pub mod truncate;
 pub mod turn;
+pub mod typed;
 pub mod utf8;
 pub mod window;
 
