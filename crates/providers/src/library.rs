@@ -7,9 +7,17 @@ use crate::manifest::{ManifestError, Origin, Provider};
 
 /// The manifests that are built in.
 const BUNDLED: &[(&str, &str)] = &[
+    ("aider", include_str!("../manifests/aider.toml")),
     ("claude_code", include_str!("../manifests/claude_code.toml")),
+    ("cline", include_str!("../manifests/cline.toml")),
     ("codex", include_str!("../manifests/codex.toml")),
+    ("copilot_cli", include_str!("../manifests/copilot_cli.toml")),
     ("gemini_cli", include_str!("../manifests/gemini_cli.toml")),
+    ("kimi_cli", include_str!("../manifests/kimi_cli.toml")),
+    ("opencode_cli", include_str!("../manifests/opencode_cli.toml")),
+    ("pi", include_str!("../manifests/pi.toml")),
+    ("qwen_code", include_str!("../manifests/qwen_code.toml")),
+    ("vibe", include_str!("../manifests/vibe.toml")),
 ];
 
 /// All providers by id.

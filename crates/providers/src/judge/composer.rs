@@ -1,8 +1,10 @@
 //! What stands where input is composed.
 
+use std::ops::Range;
+
 use ptyard_screen::View;
 
-use crate::manifest::{ComposerRule, Provider};
+use crate::manifest::{ComposerPlace, ComposerRule, Provider};
 use crate::rules::rows::Rows;
 
 /// Most rows of a draft that are read.
@@ -33,17 +35,11 @@ impl Composer {
 /// Reads the composer of a frame.
 pub(super) fn read(provider: &Provider, rows: &Rows, view: &View) -> Composer {
     let Some(rule) = &provider.composer else { return Composer::Unseen };
-    let Some(first) = rows.last(rule.row) else { return Composer::Unseen };
+    let Some(place) = place(rule, rows) else { return Composer::Unseen };
     let mut text = String::new();
-    let end = rows.len().min(first + MAX_ROWS);
-    for at in first..end {
-        if at > first && rule.end.is_none_or(|end| rows.is(at, end)) {
-            break;
-        }
-        if at > first {
-            text.push('\n');
-        }
-        text.push_str(own_text(provider, rule, rows, view, at, at == first));
+    for at in place {
+        text.push_str(own_text(rule, rows, view, at));
+        text.push('\n');
     }
     let text = text.trim();
     if text.is_empty() || rule.placeholder.iter().any(|re| re.is_match(text)) {
@@ -57,25 +53,30 @@ pub(super) fn read(provider: &Provider, rows: &Rows, view: &View) -> Composer {
     }
 }
 
+/// The rows it is.
+fn place(rule: &ComposerRule, rows: &Rows) -> Option<Range<usize>> {
+    let (first, end) = match rule.place {
+        ComposerPlace::From { row, end } => {
+            let first = rows.last(row)?;
+            let is_end = |&at: &usize| end.is_some_and(|end| rows.is(at, end));
+            (first, (first + 1..rows.len()).find(is_end).unwrap_or(rows.len()))
+        }
+        ComposerPlace::Between { top, end } => {
+            let end = rows.last(end)?;
+            (rows.last_before(top, end)? + 1, end)
+        }
+    };
+    Some(first..end.min(first + MAX_ROWS))
+}
+
 /// The text of a row that may have been typed.
-fn own_text<'r>(
-    provider: &Provider,
-    rule: &ComposerRule,
-    rows: &'r Rows,
-    view: &View,
-    at: usize,
-    is_first: bool,
-) -> &'r str {
+fn own_text<'r>(rule: &ComposerRule, rows: &'r Rows, view: &View, at: usize) -> &'r str {
     let row = rows.text(at);
     if rule.dim_is_placeholder && is_placeholder(view, at) {
         return "";
     }
-    if !is_first {
-        return row.trim();
-    }
-    let patterns = &provider.anchors[usize::from(rule.row)].any;
-    let found = patterns.iter().find_map(|re| re.captures(row)?.get(1));
-    found.map_or("", |text| text.as_str().trim())
+    let sign = rule.sign.as_ref().and_then(|sign| sign.find(row)).map_or(0, |sign| sign.end());
+    row[sign..].trim_end_matches('│').trim()
 }
 
 /// Whether all words of a row but its first sign are dim.

@@ -91,6 +91,10 @@ impl Steady {
         let is_native = said.source == Source::Native;
         match said.status {
             Status::Idle | Status::Completed | Status::Error if !self.was_ready => self.first_settle,
+            // One dialog is often followed by another.
+            Status::Idle | Status::Completed if self.held.status == Status::WaitingUserAnswer => {
+                self.first_settle
+            }
             Status::Idle | Status::Completed | Status::Error if is_native => Duration::ZERO,
             Status::Idle | Status::Completed | Status::Error => self.settle,
             Status::Processing if asked == Asked::No && self.held.status.is_ready() => BLIP,

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::error::ManifestError;
 use super::raw::{RawAnchor, RawAnswer, RawComposer, RawManifest, RawSelftest};
-use super::{AnswerRule, ComposerRule, DialogRule, ENGINE, Origin, Policy, Provider, RuleStatus, TitleRule};
+use super::{AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Policy, Provider, RuleStatus, TitleRule};
 use crate::rules::Rule;
 use crate::rules::anchor::{self, Anchor};
 use crate::rules::term::{AnchorIndex, MAX_ANCHORS, Term};
@@ -187,14 +187,16 @@ impl Scope<'_> {
     }
 
     fn composer(&self, raw: &Spanned<RawComposer>) -> Result<ComposerRule, ManifestError> {
-        let raw = raw.get_ref();
-        let row = self.named(&raw.row)?;
-        if self.anchors[usize::from(row)].any.iter().any(|re| re.captures_len() < 2) {
-            return Err(self.error(raw.row.span(), "every pattern of it needs a group: the text"));
-        }
+        let (span, raw) = (raw.span(), raw.get_ref());
+        let end = raw.end.as_ref().map(|end| self.named(end)).transpose()?;
+        let place = match (&raw.row, &raw.top, end) {
+            (Some(row), None, end) => ComposerPlace::From { row: self.named(row)?, end },
+            (None, Some(top), Some(end)) => ComposerPlace::Between { top: self.named(top)?, end },
+            _ => return Err(self.error(span, "a composer has a `row`, or a `top` and an `end`")),
+        };
         Ok(ComposerRule {
-            row,
-            end: raw.end.as_ref().map(|end| self.named(end)).transpose()?,
+            place,
+            sign: raw.sign.as_ref().map(|re| self.pattern(re)).transpose()?,
             placeholder: raw.placeholder.iter().map(|re| self.pattern(re)).collect::<Result<_, _>>()?,
             dim_is_placeholder: raw.dim_is_placeholder,
             folded: raw.folded.as_ref().map(|re| self.pattern(re)).transpose()?,

@@ -67,13 +67,21 @@ pub(crate) struct TitleRule {
 /// Where input is composed.
 #[derive(Debug)]
 pub(crate) struct ComposerRule {
-    /// Its first row. The first group of its first pattern is the text.
-    pub(crate) row: AnchorIndex,
-    /// The row after its last one.
-    pub(crate) end: Option<AnchorIndex>,
+    pub(crate) place: ComposerPlace,
+    /// What stands before the text on a row, to be cut off.
+    pub(crate) sign: Option<Regex>,
     pub(crate) placeholder: Vec<Regex>,
     pub(crate) dim_is_placeholder: bool,
     pub(crate) folded: Option<Regex>,
+}
+
+/// Which rows the composer is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ComposerPlace {
+    /// From the last row of a class up to a row of another, or to the end of the screen.
+    From { row: AnchorIndex, end: Option<AnchorIndex> },
+    /// Between a row of a class and the last row of another.
+    Between { top: AnchorIndex, end: AnchorIndex },
 }
 
 /// A dialog that comes up by itself.

@@ -74,9 +74,14 @@ pub(crate) struct RawTitle {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawComposer {
-    pub(crate) row: Spanned<String>,
+    #[serde(default)]
+    pub(crate) row: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) top: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) end: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) sign: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) placeholder: Vec<Spanned<String>>,
     #[serde(default)]

@@ -18,14 +18,15 @@ struct Row {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
     rows: Vec<Row>,
-    cursor: usize,
+    /// The row of the cursor, while it is shown.
+    cursor: Option<usize>,
 }
 
 impl Rows {
     /// Takes over a frame. Returns whether a row changed.
     pub(crate) fn update(&mut self, view: &View, anchors: &[Anchor]) -> bool {
         let lines = view.screen_lines();
-        self.cursor = usize::from(view.cursor.row);
+        self.cursor = view.cursor.visible.then(|| usize::from(view.cursor.row));
         let known = self.rows.len().min(lines.len());
         let mut changed = lines.len() != self.rows.len();
         self.rows.resize_with(lines.len(), Row::default);
@@ -48,8 +49,9 @@ impl Rows {
         match *term {
             Term::Count { at_least, anchor, within } => self.count(anchor, within, at_least) >= at_least,
             Term::None { anchor, within } => self.count(anchor, within, 1) == 0,
-            Term::CursorOn(anchor) => {
-                self.rows.get(self.cursor).is_some_and(|row| row.classes & bit(anchor) != 0)
+            Term::CursorOn(anchor) => self.cursor.is_some_and(|row| self.is(row, anchor)),
+            Term::CursorFrom(anchor) => {
+                self.last(anchor).is_some_and(|last| self.cursor.is_some_and(|row| row >= last))
             }
             Term::Only { anchors, below } => self.last(below).is_some_and(|last| {
                 self.rows[last + 1..].iter().all(|row| row.is_blank || row.classes & anchors != 0)
@@ -60,6 +62,11 @@ impl Rows {
     /// The last row of a class.
     pub(crate) fn last(&self, anchor: AnchorIndex) -> Option<usize> {
         self.rows.iter().rposition(|row| row.classes & bit(anchor) != 0)
+    }
+
+    /// The last row of a class before row `before`.
+    pub(crate) fn last_before(&self, anchor: AnchorIndex, before: usize) -> Option<usize> {
+        self.rows[..before.min(self.rows.len())].iter().rposition(|row| row.classes & bit(anchor) != 0)
     }
 
     /// Whether a row is of a class.

@@ -9,7 +9,8 @@
 //! busy after prompt             the same; without a `prompt` every row counts
 //! busy above rail               one before the last `rail` is
 //! 2 option below question       at least two are
-//! cursor on composer            the row with the cursor is of class `composer`
+//! cursor on composer            the row with the cursor, which is shown, is of class `composer`
+//! cursor from composer          the cursor is shown on the last `composer` or after it
 //! only hint, bar below menu     every row after the last `menu` is blank, or of one of these classes
 //! ```
 
@@ -25,6 +26,7 @@ pub(crate) enum Term {
     Count { at_least: usize, anchor: AnchorIndex, within: Within },
     None { anchor: AnchorIndex, within: Within },
     CursorOn(AnchorIndex),
+    CursorFrom(AnchorIndex),
     Only { anchors: u64, below: AnchorIndex },
 }
 
@@ -49,6 +51,9 @@ impl Term {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("cursor on ") {
             return Ok(Self::CursorOn(known(name.trim())?));
+        }
+        if let Some(name) = text.strip_prefix("cursor from ") {
+            return Ok(Self::CursorFrom(known(name.trim())?));
         }
         if let Some(rest) = text.strip_prefix("only ") {
             let (names, below) =
