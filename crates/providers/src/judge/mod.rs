@@ -38,6 +38,9 @@ const REPORT_LEADS: Duration = Duration::from_millis(500);
 /// How long a screen has to contradict the last report before the program counts as silent.
 const SILENT: Duration = Duration::from_secs(10);
 
+/// The rule of an empty screen.
+pub(crate) const BLANK: Rule = Rule::named("blank");
+
 /// Judges one terminal.
 #[derive(Debug)]
 pub struct Judge {
@@ -279,7 +282,8 @@ impl Judge {
     /// Nothing else is known: quiet says ready, if the manifest says how long.
     fn quiet(&self, now: Moment) -> (Evidence, Option<Moment>) {
         let position = Position::Offset(self.end);
-        let unknown = Evidence::new(Source::Screen, position, Status::Unknown, Rule::named("no_rule"));
+        let rule = if self.rows.is_blank() { BLANK } else { Rule::named("no_rule") };
+        let unknown = Evidence::new(Source::Screen, position, Status::Unknown, rule);
         let Some(quiet) = self.provider.ready.quiet_ms.filter(|_| self.seen.is_some()) else {
             return (unknown, None);
         };

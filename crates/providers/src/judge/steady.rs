@@ -5,6 +5,7 @@ use std::time::Duration;
 use ptyard_core::Moment;
 use ptyard_core::turn::{Evidence, Source, Status};
 
+use super::BLANK;
 use crate::manifest::Ready;
 
 /// A start of work that nobody asked for has to last so long: programs blink when they come up.
@@ -15,6 +16,10 @@ const DRAWN: Duration = Duration::from_millis(60);
 
 /// So long a screen that says nothing is taken for a frame between two others.
 const BETWEEN: Duration = Duration::from_millis(300);
+
+/// So long an empty screen is taken for that: programs clear it before they start themselves again. Nothing is
+/// handed over meanwhile, for no composer is to be seen.
+const BLANK_BETWEEN: Duration = Duration::from_secs(2);
 
 /// Lets evidence through once it has held long enough. How long depends on what it would cost to be wrong:
 /// nothing for work that was asked for, more for ready than for anything else.
@@ -99,6 +104,7 @@ impl Steady {
             Status::Idle | Status::Completed | Status::Error => self.settle,
             Status::Processing if asked == Asked::No && self.held.status.is_ready() => BLIP,
             Status::WaitingUserAnswer if !is_native => DRAWN,
+            Status::Unknown if self.held.status != Status::Starting && said.rule == BLANK => BLANK_BETWEEN,
             Status::Unknown if self.held.status != Status::Starting => BETWEEN,
             // Until it was ready for the first time, nothing known is just its start.
             Status::Unknown => Duration::MAX,

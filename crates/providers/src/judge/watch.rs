@@ -13,8 +13,14 @@ use crate::manifest::Provider;
 /// A frame is looked at when nothing was printed for so long,
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// or, in a flood, so long after the first byte that was not looked at.
+/// or, in a flood, so long after the first byte that was not looked at,
 const FRAME: Duration = Duration::from_millis(80);
+
+/// or at once when a synchronized update ended, but so long after the last look.
+const LEAST: Duration = Duration::from_millis(40);
+
+/// The end of a synchronized update.
+const UPDATE_END: &[u8] = b"\x1b[?2026l";
 
 /// A change of status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +42,21 @@ pub struct Watch {
     steady: Steady,
     ledger: Ledger,
     offset: u64,
-    /// When the first byte came that was not looked at, and the last one.
-    unseen: Option<(Moment, Moment)>,
+    /// Output that was not looked at.
+    unseen: Option<Unseen>,
+    last_look: Moment,
     finding: Finding,
     turn_until: Option<Moment>,
     changes: Vec<Change>,
+}
+
+/// Output that was not looked at.
+#[derive(Debug, Clone, Copy)]
+struct Unseen {
+    first: Moment,
+    last: Moment,
+    /// A synchronized update ended with the last byte, so the frame is whole.
+    is_whole: bool,
 }
 
 impl Watch {
@@ -64,6 +80,7 @@ impl Watch {
             ledger: Ledger::default(),
             offset: 0,
             unseen: None,
+            last_look: now,
             finding,
             turn_until: None,
             changes: vec![Change { at: now, evidence: start }],
@@ -79,8 +96,8 @@ impl Watch {
         self.screen.feed(bytes, now);
         self.offset += bytes.len() as u64;
         self.judge.output(self.offset, now);
-        let first = self.unseen.map_or(now, |(first, _)| first);
-        self.unseen = Some((first, now));
+        let first = self.unseen.map_or(now, |unseen| unseen.first);
+        self.unseen = Some(Unseen { first, last: now, is_whole: bytes.ends_with(UPDATE_END) });
         if told {
             self.judge_again(now);
         }
@@ -90,7 +107,7 @@ impl Watch {
     pub fn resize(&mut self, size: Size, now: Moment) {
         self.advance(now);
         self.screen.resize(size);
-        self.unseen.get_or_insert((now, now));
+        self.unseen.get_or_insert(Unseen { first: now, last: now, is_whole: false });
     }
 
     /// A message was handed over: its Enter was written at `now`.
@@ -134,16 +151,25 @@ impl Watch {
     /// When to call [`Watch::advance`] even if nothing happens.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
-        let look = self.unseen.map(|(first, last)| (last + PAUSE).min(first + FRAME));
+        let look = self.look_at();
         let steady = self.steady.deadline(self.ledger.asked());
         [look, steady, self.finding.until, self.turn_until].into_iter().flatten().min()
+    }
+
+    /// When what was printed is to be looked at.
+    fn look_at(&self) -> Option<Moment> {
+        self.unseen.map(|unseen| {
+            let at = (unseen.last + PAUSE).min(unseen.first + FRAME);
+            if unseen.is_whole { at.min((self.last_look + LEAST).max(unseen.last)) } else { at }
+        })
     }
 
     /// Lets time pass up to `now`.
     pub fn advance(&mut self, now: Moment) {
         while let Some(due) = self.deadline().filter(|&due| due <= now) {
-            if self.unseen.is_some_and(|(first, last)| due >= (last + PAUSE).min(first + FRAME)) {
+            if self.look_at().is_some_and(|at| due >= at) {
                 self.unseen = None;
+                self.last_look = due;
                 let view = self.screen.view(0, due);
                 let shown = self.offset - self.screen.held() as u64;
                 self.judge.look(&view, shown, due);

@@ -98,6 +98,6 @@ pub struct Ready {
 
 impl Default for Ready {
     fn default() -> Self {
-        Self { settle_ms: 120, first_settle_ms: 200, quiet_ms: None, unseen_work_ms: 1500 }
+        Self { settle_ms: 120, first_settle_ms: 250, quiet_ms: None, unseen_work_ms: 1500 }
     }
 }

@@ -105,6 +105,11 @@ impl Rows {
         used.nth(wanted.saturating_sub(1)).map_or(self.rows.len(), |(at, _)| at + 1)
     }
 
+    /// Whether nothing stands on the screen.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.rows.iter().all(|row| row.is_blank)
+    }
+
     /// The text of a row.
     pub(crate) fn text(&self, at: usize) -> &str {
         self.rows.get(at).map_or("", |row| &row.text)

@@ -11,7 +11,7 @@ const EDGE: f64 = 0.3;
 /// Ready for longer than this while the truth is not, in seconds, is a false ready.
 const FALSE_READY: f64 = 0.15;
 
-/// How late ready may be seen, in seconds.
+/// How late ready may be seen, in seconds, beside that uncertainty.
 const LATE: f64 = 0.3;
 
 /// How far the clock goes for one sample, in seconds.
@@ -75,7 +75,7 @@ impl Score {
     }
 
     pub(crate) fn holds(&self, floor: f64) -> bool {
-        self.agreement >= floor && self.false_ready == 0 && self.ready_late <= LATE
+        self.agreement >= floor && self.false_ready == 0 && self.ready_late <= LATE + EDGE
     }
 }
 
