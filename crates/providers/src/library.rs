@@ -8,15 +8,24 @@ use crate::manifest::{ManifestError, Origin, Provider};
 /// The manifests that are built in.
 const BUNDLED: &[(&str, &str)] = &[
     ("aider", include_str!("../manifests/aider.toml")),
+    ("antigravity_cli", include_str!("../manifests/antigravity_cli.toml")),
     ("claude_code", include_str!("../manifests/claude_code.toml")),
     ("cline", include_str!("../manifests/cline.toml")),
     ("codex", include_str!("../manifests/codex.toml")),
     ("copilot_cli", include_str!("../manifests/copilot_cli.toml")),
+    ("cursor_cli", include_str!("../manifests/cursor_cli.toml")),
     ("gemini_cli", include_str!("../manifests/gemini_cli.toml")),
+    ("generic", include_str!("../manifests/generic.toml")),
+    ("grok_cli", include_str!("../manifests/grok_cli.toml")),
+    ("hermes", include_str!("../manifests/hermes.toml")),
     ("kimi_cli", include_str!("../manifests/kimi_cli.toml")),
+    ("kiro_cli", include_str!("../manifests/kiro_cli.toml")),
+    ("mcode", include_str!("../manifests/mcode.toml")),
+    ("omp", include_str!("../manifests/omp.toml")),
     ("opencode_cli", include_str!("../manifests/opencode_cli.toml")),
     ("pi", include_str!("../manifests/pi.toml")),
     ("qwen_code", include_str!("../manifests/qwen_code.toml")),
+    ("shell", include_str!("../manifests/shell.toml")),
     ("vibe", include_str!("../manifests/vibe.toml")),
 ];
 

@@ -50,7 +50,6 @@ pub struct Judge {
     rows: Rows,
     seen: Option<Seen>,
     composer: Composer,
-    answered: bool,
     last_output: Moment,
     /// The end of the output.
     end: u64,
@@ -103,7 +102,6 @@ impl Judge {
             rows: Rows::default(),
             seen: None,
             composer: Composer::Unseen,
-            answered: false,
             last_output: Moment::EPOCH,
             end: 0,
             shown: 0,
@@ -152,10 +150,6 @@ impl Judge {
         let changed = self.rows.update(view, &provider.anchors);
         if changed || self.seen.is_none() {
             self.composer = composer::read(provider, &self.rows, view);
-            self.answered = provider.answer.as_ref().is_some_and(|answer| {
-                let start = answer.start.and_then(|start| self.rows.last(start));
-                start.is_some_and(|start| self.rows.last(answer.user).is_none_or(|user| user < start))
-            });
         }
         let rule = rules::first(&provider.rules, &self.rows);
         let rule = rule.and_then(|rule| provider.rules.iter().position(|other| other.name == rule.name));
@@ -263,8 +257,8 @@ impl Judge {
         let rule = &self.provider.rules[seen.rule?];
         let status = match rule.status {
             RuleStatus::Starting => Status::Starting,
-            RuleStatus::Ready if self.answered => Status::Completed,
             RuleStatus::Ready => Status::Idle,
+            RuleStatus::Completed => Status::Completed,
             RuleStatus::Processing => Status::Processing,
             RuleStatus::Waiting => Status::WaitingUserAnswer,
             RuleStatus::Error => Status::Error,

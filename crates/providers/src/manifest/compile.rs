@@ -161,8 +161,8 @@ impl Scope<'_> {
                     .map_err(|error| self.error(term.span(), error))
             };
             let when = rule.when.iter().map(term).collect::<Result<Vec<_>, _>>()?;
-            if when.iter().all(|term| matches!(term, Term::None { .. })) {
-                let why = "a rule needs a term that is not `no ...`: an empty screen says nothing";
+            if when.iter().all(|term| matches!(term, Term::Under { .. })) {
+                let why = "a rule needs a term that is not `no ...` or `under ...`: an empty screen says nothing";
                 return Err(self.error(span, why));
             }
             rules.push(Rule { name, status: *rule.status.get_ref(), kind: rule.kind, when });

@@ -8,8 +8,10 @@ use serde::Deserialize;
 pub enum RuleStatus {
     /// It has not come up.
     Starting,
-    /// It takes a message. Whether it is idle or has completed something is told by its answer and the turns.
+    /// It takes a message. Whether it has completed something is told by the turns.
     Ready,
+    /// It takes a message, and an answer to the last one is to be seen.
+    Completed,
     /// It works.
     Processing,
     /// A question is open.

@@ -54,9 +54,11 @@ pub fn detect_cast(provider: &Arc<Provider>, cast: &Cast) -> Detected {
     Detected { timeline: watch.changes(), last_answer: None }
 }
 
-/// Judges one capture of a screen, plain text or with its escape sequences, as after a long quiet.
+/// Judges one capture of a screen, plain text or with its escape sequences, as after a long quiet. Without a size it
+/// is drawn on a screen on which all of it has room.
 #[must_use]
-pub fn detect_capture(provider: &Arc<Provider>, size: Size, capture: &[u8]) -> Detected {
+pub fn detect_capture(provider: &Arc<Provider>, size: Option<Size>, capture: &[u8]) -> Detected {
+    let size = size.unwrap_or_else(|| fitting(capture));
     let mut watch = Watch::new(Arc::clone(provider), size, Moment::EPOCH);
     // A captured text has bare line feeds, which a terminal's line discipline would have completed.
     let mut bytes = Vec::with_capacity(capture.len() + 64);
@@ -70,6 +72,25 @@ pub fn detect_capture(provider: &Arc<Provider>, size: Size, capture: &[u8]) -> D
     watch.advance(Moment::EPOCH + AFTER);
     let last = watch.changes().pop();
     Detected { timeline: last.into_iter().collect(), last_answer: None }
+}
+
+/// At least 120x40, and as much as the longest line and the furthest address need.
+fn fitting(capture: &[u8]) -> Size {
+    let (mut cols, mut rows) = (120, 40);
+    let text = String::from_utf8_lossy(capture);
+    for line in text.lines().filter(|line| !line.contains('\x1b')) {
+        cols = cols.max(line.chars().count() as i64);
+    }
+    for address in text.split("\x1b[").skip(1) {
+        let end = address.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+        if let Some((row, col)) = address[..end].split_once(';')
+            && address[end..].starts_with('H')
+        {
+            rows = rows.max(row.parse().unwrap_or(0));
+            cols = cols.max(col.parse().unwrap_or(0));
+        }
+    }
+    Size::new(cols.min(1000), rows.min(1000)).unwrap_or_default()
 }
 
 /// Finds Enter keys that are not part of a paste.

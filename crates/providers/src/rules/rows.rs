@@ -48,7 +48,7 @@ impl Rows {
     pub(crate) fn holds(&self, term: &Term) -> bool {
         match *term {
             Term::Count { at_least, anchor, within } => self.count(anchor, within, at_least) >= at_least,
-            Term::None { anchor, within } => self.count(anchor, within, 1) == 0,
+            Term::Under { limit, anchor, within } => self.count(anchor, within, limit) < limit,
             Term::CursorOn(anchor) => self.cursor.is_some_and(|row| self.is(row, anchor)),
             Term::CursorFrom(anchor) => {
                 self.last(anchor).is_some_and(|last| self.cursor.is_some_and(|row| row >= last))

@@ -9,6 +9,7 @@
 //! busy after prompt             the same; without a `prompt` every row counts
 //! busy above rail               one before the last `rail` is
 //! 2 option below question       at least two are
+//! under 2 prompt below option   at most one is
 //! cursor on composer            the row with the cursor, which is shown, is of class `composer`
 //! cursor from composer          the cursor is shown on the last `composer` or after it
 //! only hint, bar below menu     every row after the last `menu` is blank, or of one of these classes
@@ -24,10 +25,16 @@ pub(crate) const MAX_ANCHORS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Term {
     Count { at_least: usize, anchor: AnchorIndex, within: Within },
-    None { anchor: AnchorIndex, within: Within },
+    Under { limit: usize, anchor: AnchorIndex, within: Within },
     CursorOn(AnchorIndex),
     CursorFrom(AnchorIndex),
     Only { anchors: u64, below: AnchorIndex },
+}
+
+/// How many rows there have to be.
+enum Bound {
+    AtLeast(usize),
+    Under(usize),
 }
 
 /// Which rows count.
@@ -65,15 +72,18 @@ impl Term {
             return Ok(Self::Only { anchors, below: known(below.trim())? });
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        let (head, rest) = match words[..] {
-            ["no", name, ref rest @ ..] => ((0, name), rest),
-            [count, name, ref rest @ ..] if count.parse::<usize>().is_ok_and(|count| count > 0) => {
-                ((count.parse().unwrap_or(1), name), rest)
-            }
-            [name, ref rest @ ..] => ((1, name), rest),
+        let number = |text: &str| match text.parse::<usize>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(format!("`{text}` is no number of rows")),
+        };
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let (bound, name, rest) = match words[..] {
+            ["no", name, ref rest @ ..] => (Bound::Under(1), name, rest),
+            ["under", count, name, ref rest @ ..] => (Bound::Under(number(count)?), name, rest),
+            [count, name, ref rest @ ..] if is_number(count) => (Bound::AtLeast(number(count)?), name, rest),
+            [name, ref rest @ ..] => (Bound::AtLeast(1), name, rest),
             [] => return Err("an empty term".to_owned()),
         };
-        let number = |text: &str| text.parse::<usize>().map_err(|_| format!("`{text}` is no number of rows"));
         let within = match *rest {
             [] => Within::All,
             ["in", "bottom", rows] => Within::Bottom(number(rows)?),
@@ -83,10 +93,10 @@ impl Term {
             ["above", name] => Within::Above(known(name)?),
             _ => return Err(format!("`{}` says no place", rest.join(" "))),
         };
-        let anchor = known(head.1)?;
-        Ok(match head.0 {
-            0 => Self::None { anchor, within },
-            at_least => Self::Count { at_least, anchor, within },
+        let anchor = known(name)?;
+        Ok(match bound {
+            Bound::Under(limit) => Self::Under { limit, anchor, within },
+            Bound::AtLeast(at_least) => Self::Count { at_least, anchor, within },
         })
     }
 }
@@ -102,7 +112,7 @@ mod tests {
     #[test]
     fn terms_are_read() {
         assert_eq!(parse("busy"), Ok(Term::Count { at_least: 1, anchor: 0, within: Within::All }));
-        assert_eq!(parse("no busy below prompt"), Ok(Term::None { anchor: 0, within: Within::Below(1) }));
+        assert_eq!(parse("no busy below prompt"), Ok(Term::Under { limit: 1, anchor: 0, within: Within::Below(1) }));
         assert_eq!(parse("2 bar in bottom 7"), Ok(Term::Count { at_least: 2, anchor: 2, within: Within::Bottom(7) }));
         assert_eq!(parse("cursor on prompt"), Ok(Term::CursorOn(1)));
         assert_eq!(parse("only busy, bar below prompt"), Ok(Term::Only { anchors: 0b101, below: 1 }));

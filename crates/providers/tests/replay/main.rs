@@ -5,9 +5,10 @@
 mod scenes;
 mod score;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use ptyard_providers::replay::{Cast, detect_cast};
+use ptyard_providers::replay::{Cast, detect_capture, detect_cast};
 use ptyard_providers::Library;
 use scenes::{Scene, Strip};
 use score::Score;
@@ -57,4 +58,30 @@ fn every_scene_is_followed_with_all_signals() {
 fn every_scene_is_followed_by_screen_and_title_alone() {
     let missed = table(&scenes::all(), Strip::Reports, 0.97);
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn captured_screens_show_their_status() {
+    let library = Library::bundled().unwrap();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/captures");
+    let index = std::fs::read_to_string(directory.join("index.tsv")).unwrap();
+    let mut wrong = Vec::new();
+    for row in index.lines().skip(1) {
+        let [file, provider, _, expected, ..] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let capture = std::fs::read(directory.join(file)).unwrap();
+        let found = detect_capture(library.get(provider).unwrap(), None, &capture);
+        let evidence = &found.timeline.last().unwrap().evidence;
+        let status = evidence.status.as_str();
+        let is_right = match expected.strip_prefix('!') {
+            Some(not) => status != not,
+            None => status == expected,
+        };
+        println!("{file:50} {status:20} {} {}", evidence.rule, if is_right { "" } else { "WRONG" });
+        if !is_right {
+            wrong.push(format!("{file}: {status}, not {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
