@@ -158,10 +158,12 @@ impl Watch {
 
     /// When what was printed is to be looked at.
     fn look_at(&self) -> Option<Moment> {
-        self.unseen.map(|unseen| {
+        let printed = self.unseen.map(|unseen| {
             let at = (unseen.last + PAUSE).min(unseen.first + FRAME);
             if unseen.is_whole { at.min((self.last_look + LEAST).max(unseen.last)) } else { at }
-        })
+        });
+        // An update that is not ended is shown after a while all the same.
+        [printed, self.screen.deadline()].into_iter().flatten().min()
     }
 
     /// Lets time pass up to `now`.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptyard_core::plain::Plain;
 use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
@@ -78,7 +79,9 @@ pub fn detect_capture(provider: &Arc<Provider>, size: Option<Size>, capture: &[u
 fn fitting(capture: &[u8]) -> Size {
     let (mut cols, mut rows) = (120, 40);
     let text = String::from_utf8_lossy(capture);
-    for line in text.lines().filter(|line| !line.contains('\x1b')) {
+    let mut plain = String::new();
+    Plain::new().feed(&text, &mut plain);
+    for line in plain.split(['\n', '\r']) {
         cols = cols.max(line.chars().count() as i64);
     }
     for address in text.split("\x1b[").skip(1) {
