@@ -19,6 +19,11 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 /// second or two; nothing is done at that moment but telling.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 
+/// Quiet after the last input by which a program has read what was typed: 3 s. Agents read their input all the time;
+/// what is taken from a look after this long is only that a text that is *seen* in the composer was not submitted, and
+/// that a person's text that is not seen there was removed again.
+pub const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
 /// What is believed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decision {
