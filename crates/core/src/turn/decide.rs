@@ -134,6 +134,28 @@ impl TurnMachine {
         }
     }
 
+    /// When [`StatusReport::stalled`] begins to say something, if nothing happens.
+    #[must_use]
+    pub fn stalls_at(&self) -> Option<Moment> {
+        (self.stage.is_unconfirmed() && self.stage != Stage::HumanWrote)
+            .then(|| self.stage_since + STALLED_AFTER)
+    }
+
+    /// Whether a look after a while without input may change something, see [`Event::LookedAgain`](super::Event::LookedAgain).
+    #[must_use]
+    pub fn waits_for_a_look(&self) -> bool {
+        matches!(self.stage, Stage::Written(_) | Stage::HumanWrote) || self.draft.is_some()
+    }
+
+    /// The attempt whose paste was taken and whose Enter waits for the pause.
+    #[must_use]
+    pub fn pausing(&self) -> Option<super::AttemptId> {
+        match self.stage {
+            Stage::Pausing(attempt) => Some(attempt),
+            _ => None,
+        }
+    }
+
     fn stalled(&self, now: Moment) -> Option<Stalled> {
         let (attempt, reason) = match self.stage {
             Stage::Pasting(attempt) | Stage::Entering(attempt) => (attempt, StallReason::InputNotTaken),
