@@ -14,6 +14,8 @@ pub mod moment;
 pub mod plain;
 pub mod size;
 pub mod truncate;
+pub mod turn;
+pub mod typed;
 pub mod utf8;
 pub mod window;
 
