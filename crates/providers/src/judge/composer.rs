@@ -37,7 +37,7 @@ pub(super) fn read(provider: &Provider, rows: &Rows, view: &View) -> Composer {
     let Some(rule) = &provider.composer else { return Composer::Unseen };
     let Some(place) = place(rule, rows) else { return Composer::Unseen };
     let mut text = String::new();
-    for at in place {
+    for at in place.filter(|&at| !rows.is_any(at, rule.drop)) {
         text.push_str(own_text(rule, rows, view, at));
         text.push('\n');
     }
@@ -64,6 +64,11 @@ fn place(rule: &ComposerRule, rows: &Rows) -> Option<Range<usize>> {
         ComposerPlace::Between { top, end } => {
             let end = rows.last(end)?;
             (rows.last_before(top, end)? + 1, end)
+        }
+        ComposerPlace::Block { row, end } => {
+            let end = rows.last(end)?;
+            let before = (0..end).rev().find(|&at| !rows.is(at, row));
+            (before.map_or(0, |before| before + 1), end)
         }
     };
     Some(first..end.min(first + MAX_ROWS))

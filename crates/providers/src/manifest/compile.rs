@@ -44,13 +44,13 @@ fn anchors(source: &str, raw: &RawManifest) -> Result<Vec<Anchor>, ManifestError
     };
     let anchor = |(name, anchor): (&Spanned<String>, &Spanned<RawAnchor>)| {
         let span = anchor.span();
-        let (any, not) = match anchor.get_ref() {
-            RawAnchor::One(pattern) => (std::slice::from_ref(pattern), &[][..]),
-            RawAnchor::Any(patterns) => (&patterns[..], &[][..]),
-            RawAnchor::Full(full) => (&full.any[..], &full.not[..]),
+        let (any, not, filled) = match anchor.get_ref() {
+            RawAnchor::One(pattern) => (std::slice::from_ref(pattern), &[][..], None),
+            RawAnchor::Any(patterns) => (&patterns[..], &[][..], None),
+            RawAnchor::Full(full) => (&full.any[..], &full.not[..], full.filled),
         };
         let (any, not) = (compile(any, span.clone())?, compile(not, span)?);
-        Ok(Anchor { name: name.get_ref().as_str().into(), any, not })
+        Ok(Anchor { name: name.get_ref().as_str().into(), any, not, filled })
     };
     raw.anchors.iter().map(anchor).collect()
 }
@@ -189,13 +189,18 @@ impl Scope<'_> {
     fn composer(&self, raw: &Spanned<RawComposer>) -> Result<ComposerRule, ManifestError> {
         let (span, raw) = (raw.span(), raw.get_ref());
         let end = raw.end.as_ref().map(|end| self.named(end)).transpose()?;
-        let place = match (&raw.row, &raw.top, end) {
-            (Some(row), None, end) => ComposerPlace::From { row: self.named(row)?, end },
-            (None, Some(top), Some(end)) => ComposerPlace::Between { top: self.named(top)?, end },
-            _ => return Err(self.error(span, "a composer has a `row`, or a `top` and an `end`")),
+        let place = match (&raw.row, &raw.top, &raw.block, end) {
+            (Some(row), None, None, end) => ComposerPlace::From { row: self.named(row)?, end },
+            (None, Some(top), None, Some(end)) => ComposerPlace::Between { top: self.named(top)?, end },
+            (None, None, Some(row), Some(end)) => ComposerPlace::Block { row: self.named(row)?, end },
+            _ => {
+                let why = "a composer has a `row`, or a `top` and an `end`, or a `block` and an `end`";
+                return Err(self.error(span, why));
+            }
         };
         Ok(ComposerRule {
             place,
+            drop: self.set(&raw.drop)?,
             sign: raw.sign.as_ref().map(|re| self.pattern(re)).transpose()?,
             placeholder: raw.placeholder.iter().map(|re| self.pattern(re)).collect::<Result<_, _>>()?,
             dim_is_placeholder: raw.dim_is_placeholder,
@@ -211,6 +216,7 @@ impl Scope<'_> {
             end: self.set(&raw.end)?,
             drop: self.set(&raw.drop)?,
             marker: raw.marker.as_ref().map(|re| self.pattern(re)).transpose()?,
+            cut: raw.cut.as_ref().map(|re| self.pattern(re)).transpose()?,
         })
     }
 }

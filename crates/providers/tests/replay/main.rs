@@ -8,6 +8,8 @@ mod score;
 use std::path::Path;
 use std::sync::Arc;
 
+use ptyard_core::Moment;
+use ptyard_providers::answer::Answer;
 use ptyard_providers::replay::{Cast, detect_capture, detect_cast};
 use ptyard_providers::Library;
 use scenes::{Scene, Strip};
@@ -84,4 +86,29 @@ fn captured_screens_show_their_status() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What the model of the recordings answers.
+const ANSWER: &str = "Mock answer: the work is finished. I looked at the request, and here is the result.\n\n\
+                      - first point\n- second point\n\nAll done, MOCKEND.";
+
+#[test]
+fn the_answer_of_every_completed_turn_is_read_byte_by_byte() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for scene in scenes::all() {
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let found = detect_cast(library.get(scene.provider()).unwrap(), &cast);
+        for (from, until) in scene.answered_turns() {
+            let at = |(t, _): &&(Moment, Answer)| (from..=until).contains(&t.since_epoch().as_secs_f64());
+            let answer = found.answers.iter().find(at).map(|(_, answer)| answer);
+            read += 1;
+            if answer.is_none_or(|answer| answer.text != ANSWER || answer.partial) {
+                wrong.push(format!("{}/{} at {from}: {answer:#?}", scene.cli, scene.name));
+            }
+        }
+    }
+    println!("{read} answers read");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
