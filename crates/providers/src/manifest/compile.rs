@@ -69,7 +69,7 @@ impl Scope<'_> {
     ) -> Result<(Provider, Vec<Spanned<RawSelftest>>), ManifestError> {
         self.identity(&raw)?;
         let rules = self.rules(&raw)?;
-        let dialogs = self.dialogs(&raw, &rules)?;
+        let dialogs = self.dialogs(&raw, &rules, origin)?;
         let titles = raw.title.iter().map(|title| {
             let span = title.span();
             let title = title.get_ref();
@@ -170,13 +170,22 @@ impl Scope<'_> {
         Ok(rules)
     }
 
-    fn dialogs(&self, raw: &RawManifest, rules: &[Rule]) -> Result<Vec<DialogRule>, ManifestError> {
+    fn dialogs(
+        &self,
+        raw: &RawManifest,
+        rules: &[Rule],
+        origin: Origin,
+    ) -> Result<Vec<DialogRule>, ManifestError> {
         let dialog = |dialog: &Spanned<super::raw::RawDialog>| {
             let (span, dialog) = (dialog.span(), dialog.get_ref());
             let rule = RuleName::from(format!("{}.{}", raw.id.get_ref(), dialog.rule.get_ref()));
             let known = rules.iter().any(|other| other.name == rule && other.status == RuleStatus::Waiting);
             if !known {
                 return Err(self.error(dialog.rule.span(), "no rule for `waiting` has this id"));
+            }
+            if dialog.policy == Policy::Dismiss && origin == Origin::Remote {
+                let why = "a manifest from elsewhere presses no key on a dialog: `surface` or `fail`";
+                return Err(self.error(span, why));
             }
             if (dialog.policy == Policy::Dismiss) == dialog.keys.is_empty() {
                 return Err(self.error(span, "`dismiss` needs `keys`, and only `dismiss` has them"));

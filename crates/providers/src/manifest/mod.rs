@@ -174,7 +174,7 @@ impl Provider {
         &self.launch
     }
 
-    pub(crate) fn anchor(&self, name: &str) -> Option<AnchorIndex> {
-        self.anchors.iter().position(|anchor| &*anchor.name == name).map(|at| at as AnchorIndex)
-    }
 }
+
+#[cfg(test)]
+mod tests;
