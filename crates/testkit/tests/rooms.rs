@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// From the bottom up: a crate may depend on crates before it, never on one behind it.
-const ORDER: [&str; 7] = [
+const ORDER: [&str; 8] = [
     "ptyard-core",
     "ptyard-screen",
     "ptyard-terminal",
     "ptyard-providers",
+    "ptyard-store",
     "ptyard-yard",
     "ptyard-server",
     "ptyard",

@@ -119,8 +119,17 @@ pub enum Sight {
     Ours(AttemptId),
     /// Something else stands in it: what a person typed.
     Draft,
-    /// The text of this attempt was submitted: the program named it, or its transcript shows it and did not before.
+    /// The text of this attempt was submitted: the program named it, or its transcript shows it and did not before. On
+    /// a screen this also says that nothing stands in the composer.
     Submitted(AttemptId),
+}
+
+impl Sight {
+    /// Whether a screen that shows this shows a composer with nothing in it.
+    #[must_use]
+    pub const fn is_clear(self) -> bool {
+        matches!(self, Self::Empty | Self::Submitted(_))
+    }
 }
 
 /// One observation about an agent.

@@ -25,9 +25,7 @@ pub(super) fn bottom(provider: &Provider, rows: &[Row]) -> usize {
     };
     let first = match composer.place {
         ComposerPlace::From { row, .. } => last(row, rows.len()),
-        ComposerPlace::Between { top, end } => {
-            last(end, rows.len()).and_then(|end| last(top, end))
-        }
+        ComposerPlace::Between { top, end } => last(end, rows.len()).and_then(|end| last(top, end)),
         ComposerPlace::Block { row, end } => last(end, rows.len()).map(|end| {
             let is_other = |row_: &Row| row_.classes & (1 << row) == 0;
             rows[..end].iter().rposition(is_other).map_or(0, |before| before + 1)
@@ -58,7 +56,8 @@ pub(super) fn last(provider: &Provider, rows: &[Row], gap: bool) -> Option<Found
     };
     let partial = partial || user.is_none() && rule.start.is_none();
     let body = first + usize::from(rule.start.is_some() && !partial);
-    let end = rows[body..].iter().position(|row| row.classes & rule.end != 0).map_or(rows.len(), |at| body + at);
+    let end =
+        rows[body..].iter().position(|row| row.classes & rule.end != 0).map_or(rows.len(), |at| body + at);
     let margin = match &rule.marker {
         Some(marker) if !partial => {
             marker.find(&rows[first].text).map_or(0, |found| rows[first].text[..found.end()].width())

@@ -53,7 +53,8 @@ impl Reader {
         let mut rest = bytes;
         while !rest.is_empty() {
             let update = memchr::memmem::find(&rest[..rest.len().min(PIECE)], UPDATE_END);
-            let (piece, after) = rest.split_at(update.map_or(PIECE, |at| at + UPDATE_END.len()).min(rest.len()));
+            let (piece, after) =
+                rest.split_at(update.map_or(PIECE, |at| at + UPDATE_END.len()).min(rest.len()));
             self.screen.feed(piece, now);
             rest = after;
             if self.screen.modes().alt_screen && self.screen.held() == 0 {

@@ -53,7 +53,8 @@ impl Stitch {
             // What is written at the moment is at the end, so the beginning has to be the same.
             let same = common.take_while(|(new, old)| new.text == old.text);
             let same = same.filter(|(new, _)| !new.text.trim().is_empty()).count();
-            let expected = last[by.min(last.len())..].iter().filter(|row| !row.text.trim().is_empty()).count();
+            let expected =
+                last[by.min(last.len())..].iter().filter(|row| !row.text.trim().is_empty()).count();
             same >= LEAST_COMMON.min(expected) && same * 2 >= expected
         })
     }

@@ -60,7 +60,9 @@ impl Piece {
     /// Whether the first word of `next` had no room behind it.
     fn is_full(&self, next: &str, margin: usize, cols: usize) -> bool {
         let Some(word) = next.split_whitespace().next() else { return false };
-        let is_item = word == "-" || word.chars().all(|c| BULLETS.contains(&c)) || word.ends_with('.') && word.len() < 4;
+        let is_item = word == "-"
+            || word.chars().all(|c| BULLETS.contains(&c))
+            || word.ends_with('.') && word.len() < 4;
         let has_words = self.text.contains(' ') && !self.text.trim().is_empty();
         // The right margin is as wide as the left one, or two cells.
         let room = cols.saturating_sub(margin + margin.max(2));
@@ -105,6 +107,7 @@ fn move_lists(lines: &mut [String]) {
 
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
-    let numbered = line.split_once(". ").is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
+    let numbered =
+        line.split_once(". ").is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
     line.starts_with("- ") || line.starts_with("* ") || numbered
 }

@@ -227,12 +227,8 @@ impl Judge {
         leads: Option<Duration>,
     ) -> (Evidence, Option<Moment>) {
         let Some(report) = self.records.foremost() else { return self.quiet(now) };
-        let mut evidence = Evidence::new(
-            Source::Native,
-            Position::Offset(report.at),
-            report.status(),
-            report.rule(),
-        );
+        let mut evidence =
+            Evidence::new(Source::Native, Position::Offset(report.at), report.status(), report.rule());
         evidence.blocked_on.clone_from(&report.blocked_on);
         let mut until = leads.map(|leads| report.when + leads);
         if let Some((seen, since)) = screen {

@@ -65,12 +65,8 @@ impl Watch {
     pub fn new(provider: Arc<Provider>, size: Size, now: Moment) -> Self {
         let ready = provider.ready.clone();
         let judge = Judge::new(provider);
-        let start = Evidence::new(
-            Source::Screen,
-            Position::Offset(0),
-            Status::Starting,
-            Rule::named("started"),
-        );
+        let start =
+            Evidence::new(Source::Screen, Position::Offset(0), Status::Starting, Rule::named("started"));
         let finding = judge.finding(now);
         Self {
             scanner: Scanner::new(),

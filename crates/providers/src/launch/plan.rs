@@ -234,9 +234,8 @@ impl Making<'_> {
     }
 
     fn prompt(&mut self) {
-        let limits = self.wanted.tools.as_ref().filter(|_| {
-            matches!(self.recipe.tools.enforce, Enforcement::Prompt)
-        });
+        let limits =
+            self.wanted.tools.as_ref().filter(|_| matches!(self.recipe.tools.enforce, Enforcement::Prompt));
         let limits = limits.map(|allowed| {
             let words: Vec<&str> = allowed.iter().map(String::as_str).collect();
             format!("Use these tools only: {}. Refuse what needs another one.", words.join(", "))
@@ -248,7 +247,9 @@ impl Making<'_> {
         }
         let text = parts.join("\n\n");
         match &self.recipe.prompt {
-            PromptChannel::None => self.note("the instructions of the profile cannot be given to this program"),
+            PromptChannel::None => {
+                self.note("the instructions of the profile cannot be given to this program")
+            }
             PromptChannel::File { args } => {
                 let file = self.file("instructions.md", text);
                 self.arguments(args, &[("file", &file)]);
@@ -258,8 +259,9 @@ impl Making<'_> {
                 self.arguments(args, &[("text", &mcp::toml_string(&text))]);
             }
             PromptChannel::FirstMessage => {
-                self.plan.first_message =
-                    Some(format!("{text}\n\nDo nothing yet: say in one sentence that you are ready, and wait."));
+                self.plan.first_message = Some(format!(
+                    "{text}\n\nDo nothing yet: say in one sentence that you are ready, and wait."
+                ));
             }
         }
     }

@@ -81,9 +81,8 @@ impl Library {
     ///
     /// When one of them is broken, which a test rules out.
     pub fn bundled() -> Result<Self, ManifestError> {
-        let load = |&(id, source): &(&str, &str)| {
-            Ok((id.to_owned(), Provider::parse(source, Origin::Bundled)?))
-        };
+        let load =
+            |&(id, source): &(&str, &str)| Ok((id.to_owned(), Provider::parse(source, Origin::Bundled)?));
         Ok(Self { providers: BUNDLED.iter().map(load).collect::<Result<_, _>>()? })
     }
 

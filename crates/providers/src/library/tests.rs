@@ -56,7 +56,9 @@ fn an_edition_that_fails_its_own_test_is_not_used() {
     let mut library = Library::bundled().unwrap();
     let wrong = MINE.replace("screen = \"> \"", "screen = \"busy\"");
     let report = library.reload(&[found("/p/pi.toml", &wrong)]);
-    assert!(matches!(&report[0], Reloaded::Refused { error, .. } if error.message.contains("a test of its own")));
+    assert!(
+        matches!(&report[0], Reloaded::Refused { error, .. } if error.message.contains("a test of its own"))
+    );
     assert_eq!(library.get("pi").unwrap().origin(), Origin::Bundled);
 }
 

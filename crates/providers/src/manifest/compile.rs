@@ -8,7 +8,10 @@ use toml::Spanned;
 
 use super::error::ManifestError;
 use super::raw::{RawAnchor, RawAnswer, RawComposer, RawManifest, RawSelftest};
-use super::{AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Policy, Provider, RuleStatus, TitleRule};
+use super::{
+    AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Policy, Provider, RuleStatus,
+    TitleRule,
+};
 use crate::rules::Rule;
 use crate::rules::anchor::{self, Anchor};
 use crate::rules::term::{AnchorIndex, MAX_ANCHORS, Term};
@@ -162,7 +165,8 @@ impl Scope<'_> {
             };
             let when = rule.when.iter().map(term).collect::<Result<Vec<_>, _>>()?;
             if when.iter().all(|term| matches!(term, Term::Under { .. })) {
-                let why = "a rule needs a term that is not `no ...` or `under ...`: an empty screen says nothing";
+                let why =
+                    "a rule needs a term that is not `no ...` or `under ...`: an empty screen says nothing";
                 return Err(self.error(span, why));
             }
             rules.push(Rule { name, status: *rule.status.get_ref(), kind: rule.kind, when });

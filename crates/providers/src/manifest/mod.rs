@@ -173,7 +173,6 @@ impl Provider {
     pub fn launch(&self) -> &Recipe {
         &self.launch
     }
-
 }
 
 #[cfg(test)]

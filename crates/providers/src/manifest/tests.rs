@@ -75,8 +75,12 @@ fn a_title_alone_never_makes_ready() {
 
 #[test]
 fn limits_hold() {
-    let many: String = (0..200).map(|n| format!("[[rules]]\nid = \"r{n}\"\nstatus = \"ready\"\nwhen = [\"prompt\"]\n")).collect();
-    assert!(Provider::parse(&format!("{GOOD}{many}"), Origin::Local).unwrap_err().message.contains("128 rules"));
+    let many: String = (0..200)
+        .map(|n| format!("[[rules]]\nid = \"r{n}\"\nstatus = \"ready\"\nwhen = [\"prompt\"]\n"))
+        .collect();
+    assert!(
+        Provider::parse(&format!("{GOOD}{many}"), Origin::Local).unwrap_err().message.contains("128 rules")
+    );
     let long = format!("'{}'", "x".repeat(600));
     assert!(error("'^> '", &long).contains("at most 512"));
 }

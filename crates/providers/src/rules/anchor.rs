@@ -24,7 +24,8 @@ impl Anchor {
     /// Whether a row is of this class. Blanks at its end are cut off.
     pub(crate) fn is_match(&self, row: &str, is_filled: bool) -> bool {
         self.filled.is_none_or(|filled| filled == is_filled)
-            && self.any.iter().any(|re| re.is_match(row)) && !self.not.iter().any(|re| re.is_match(row))
+            && self.any.iter().any(|re| re.is_match(row))
+            && !self.not.iter().any(|re| re.is_match(row))
     }
 }
 

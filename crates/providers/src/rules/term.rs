@@ -50,10 +50,7 @@ pub(crate) enum Within {
 
 impl Term {
     /// Reads a term; `anchor` knows the classes by name.
-    pub(crate) fn parse(
-        text: &str,
-        anchor: impl Fn(&str) -> Option<AnchorIndex>,
-    ) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, anchor: impl Fn(&str) -> Option<AnchorIndex>) -> Result<Self, String> {
         let known = |name: &str| anchor(name).ok_or_else(|| format!("no anchor is called `{name}`"));
         let text = text.trim();
         if let Some(name) = text.strip_prefix("cursor on ") {
@@ -63,8 +60,7 @@ impl Term {
             return Ok(Self::CursorFrom(known(name.trim())?));
         }
         if let Some(rest) = text.strip_prefix("only ") {
-            let (names, below) =
-                rest.rsplit_once(" below ").ok_or("`only` needs `below` and an anchor")?;
+            let (names, below) = rest.rsplit_once(" below ").ok_or("`only` needs `below` and an anchor")?;
             let mut anchors = 0;
             for name in names.split(',') {
                 anchors |= 1 << known(name.trim())?;
@@ -112,8 +108,14 @@ mod tests {
     #[test]
     fn terms_are_read() {
         assert_eq!(parse("busy"), Ok(Term::Count { at_least: 1, anchor: 0, within: Within::All }));
-        assert_eq!(parse("no busy below prompt"), Ok(Term::Under { limit: 1, anchor: 0, within: Within::Below(1) }));
-        assert_eq!(parse("2 bar in bottom 7"), Ok(Term::Count { at_least: 2, anchor: 2, within: Within::Bottom(7) }));
+        assert_eq!(
+            parse("no busy below prompt"),
+            Ok(Term::Under { limit: 1, anchor: 0, within: Within::Below(1) })
+        );
+        assert_eq!(
+            parse("2 bar in bottom 7"),
+            Ok(Term::Count { at_least: 2, anchor: 2, within: Within::Bottom(7) })
+        );
         assert_eq!(parse("cursor on prompt"), Ok(Term::CursorOn(1)));
         assert_eq!(parse("only busy, bar below prompt"), Ok(Term::Only { anchors: 0b101, below: 1 }));
     }

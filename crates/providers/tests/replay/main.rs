@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ptyard_core::Moment;
+use ptyard_providers::Library;
 use ptyard_providers::answer::Answer;
 use ptyard_providers::replay::{Cast, detect_capture, detect_cast};
-use ptyard_providers::Library;
 use scenes::{Scene, Strip};
 use score::Score;
 

@@ -105,9 +105,10 @@ impl Scene {
         turns
             .filter(|(_, mark)| {
                 let before = events.iter().filter(|event| event.ev == "done" && event.t <= mark.t + 0.1);
-                before.filter(|event| event.mode.as_deref() != Some("side")).last().is_some_and(|event| {
-                    event.mode.as_deref() == Some("text") && event.t > mark.t - 1.0
-                })
+                before
+                    .filter(|event| event.mode.as_deref() != Some("side"))
+                    .last()
+                    .is_some_and(|event| event.mode.as_deref() == Some("text") && event.t > mark.t - 1.0)
             })
             .map(|(at, mark)| (mark.t, self.truth.get(at + 2).map_or(f64::MAX, |next| next.t)))
             .collect()

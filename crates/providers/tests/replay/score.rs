@@ -42,14 +42,12 @@ impl Score {
             .iter()
             .map(|change| (change.at.since_epoch().as_secs_f64(), of_status(change.evidence.status)))
             .collect();
-        let truth: Vec<(f64, Class, bool)> = truth
+        let truth: Vec<(f64, Class, bool)> =
+            truth.iter().map(|mark| (mark.t, of_word(&mark.status), is_end(&mark.status))).collect();
+        let end = truth
             .iter()
-            .map(|mark| (mark.t, of_word(&mark.status), is_end(&mark.status)))
-            .collect();
-        let end = truth.iter().find(|(_, _, is_end)| *is_end).map_or_else(
-            || truth.last().map_or(0.0, |(t, ..)| t + 1.0),
-            |(t, ..)| *t,
-        );
+            .find(|(_, _, is_end)| *is_end)
+            .map_or_else(|| truth.last().map_or(0.0, |(t, ..)| t + 1.0), |(t, ..)| *t);
         let (mut good, mut total, mut false_ready, mut run) = (0.0, 0.0, 0, 0.0);
         let mut t = truth.first().map_or(0.0, |(t, ..)| *t);
         while t < end {

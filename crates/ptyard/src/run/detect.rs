@@ -43,9 +43,10 @@ pub(super) fn detect(place: &Place, args: &DetectArgs) -> Result<u8, Failure> {
     let library = library(place)?;
     let provider = library.get(&args.provider).ok_or_else(|| super::provider::unknown(&args.provider))?;
     let size: Option<Size> = match &args.size {
-        Some(size) => Some(size.parse().map_err(|error| {
-            Failure::new(ErrorCode::InvalidSize, format!("--size {size}: {error}"))
-        })?),
+        Some(size) => Some(
+            size.parse()
+                .map_err(|error| Failure::new(ErrorCode::InvalidSize, format!("--size {size}: {error}")))?,
+        ),
         None => None,
     };
     let bytes = read(&args.file)?;
@@ -53,10 +54,12 @@ pub(super) fn detect(place: &Place, args: &DetectArgs) -> Result<u8, Failure> {
     let Some(text) = text else {
         return capture(place, &detect_capture(provider, size, &bytes));
     };
-    let cast = Cast::parse(text)
-        .map_err(|error| Failure::new(ErrorCode::InvalidArgument, format!("{}: {error}", args.file.display())))?;
+    let cast = Cast::parse(text).map_err(|error| {
+        Failure::new(ErrorCode::InvalidArgument, format!("{}: {error}", args.file.display()))
+    })?;
     let found = detect_cast(provider, &cast);
-    let reply = CastReply { timeline: found.timeline.iter().map(step).collect(), last_answer: answer(&found) };
+    let reply =
+        CastReply { timeline: found.timeline.iter().map(step).collect(), last_answer: answer(&found) };
     place.show(&reply, |reply| {
         let mut text = String::new();
         for step in &reply.timeline {
@@ -73,8 +76,12 @@ fn capture(place: &Place, found: &Detected) -> Result<u8, Failure> {
         return Err(Failure::new(ErrorCode::Internal, "a capture has a status"));
     };
     let step = step(change);
-    let reply =
-        CaptureReply { status: step.status, source: step.source, rule: step.rule, last_answer: answer(found) };
+    let reply = CaptureReply {
+        status: step.status,
+        source: step.source,
+        rule: step.rule,
+        last_answer: answer(found),
+    };
     place.show(&reply, |reply| {
         let mut text = format!("{} ({}, {})\n", reply.status, reply.source, reply.rule);
         append_answer(&mut text, reply.last_answer.as_deref());

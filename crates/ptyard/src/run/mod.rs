@@ -137,12 +137,12 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
-        Command::Serve { .. } | Command::Debug { .. } | Command::Keeper
+        Command::Serve { .. }
+        | Command::Debug { .. }
+        | Command::Keeper
         | Command::Demo
         | Command::Detect(_)
-        | Command::Provider { .. } => {
-            Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
-        }
+        | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ptyard_core::ErrorCode;
-use ptyard_providers::library::files;
 use ptyard_providers::library::Reloaded;
+use ptyard_providers::library::files;
 use ptyard_providers::{Library, Origin, Provider};
 use serde::Serialize;
 
@@ -70,7 +70,14 @@ fn show(place: &Place, id: &str) -> Result<u8, Failure> {
     let library = library(place)?;
     let provider = library.get(id).ok_or_else(|| unknown(id))?;
     place.show(&row(provider), |row| {
-        format!("{} ({}) {}, {}\ntested with: {}\n", row.name, row.id, row.version, row.origin, row.tested.join(" "))
+        format!(
+            "{} ({}) {}, {}\ntested with: {}\n",
+            row.name,
+            row.id,
+            row.version,
+            row.origin,
+            row.tested.join(" ")
+        )
     })?;
     Ok(status::DONE)
 }
@@ -81,7 +88,9 @@ fn check(place: &Place, file: &Path) -> Result<u8, Failure> {
     })?;
     let provider = Provider::parse(&found.source, Origin::Local)
         .map_err(|error| Failure::new(error.code(), format!("{}: {error}", file.display())).with_hint(""))?;
-    place.show(&row(&provider), |row| format!("{} {} is well formed and passes its tests\n", row.id, row.version))?;
+    place.show(&row(&provider), |row| {
+        format!("{} {} is well formed and passes its tests\n", row.id, row.version)
+    })?;
     Ok(status::DONE)
 }
 

@@ -30,7 +30,10 @@ fn claude_gets_long_texts_through_private_files() {
     };
     let plan = plan_of("claude_code", &wanted);
     let line = plan.argv.join(" ");
-    assert!(line.starts_with("/usr/bin/it --model opus --mcp-config /state/t1/mcp.json --strict-mcp-config"), "{line}");
+    assert!(
+        line.starts_with("/usr/bin/it --model opus --mcp-config /state/t1/mcp.json --strict-mcp-config"),
+        "{line}"
+    );
     assert!(line.ends_with("--append-system-prompt-file /state/t1/instructions.md"), "{line}");
     assert!(line.contains("--disallowedTools Bash "), "{line}");
     assert!(!line.contains("--disallowedTools Read"), "{line}");
@@ -54,7 +57,10 @@ fn codex_gets_instructions_and_servers_as_toml() {
     assert!(has("mcp_servers.ptyard.env.PTYARD_TERMINAL=\"a \\\"b\\\"\""), "{:?}", plan.argv);
     assert!(has("mcp_servers.ptyard.tool_timeout_sec=600.0"));
     let instructions = plan.argv.last().unwrap();
-    assert!(instructions.starts_with("developer_instructions=\"Say \\\"hi\\\"\\nand\\tstop\\\\."), "{instructions}");
+    assert!(
+        instructions.starts_with("developer_instructions=\"Say \\\"hi\\\"\\nand\\tstop\\\\."),
+        "{instructions}"
+    );
     assert_eq!(plan.advisory, ["its tools are limited by its instructions only"]);
 }
 
@@ -92,7 +98,8 @@ fn names_that_could_mean_something_else_are_refused() {
 
 #[test]
 fn values_are_filled_in_once() {
-    let recipe = Recipe { model: vec!["{model}".into(), "{unknown".into(), "{}".into()], ..Recipe::default() };
+    let recipe =
+        Recipe { model: vec!["{model}".into(), "{unknown".into(), "{}".into()], ..Recipe::default() };
     let wanted = Wanted { model: Some("{cwd}".into()), ..wanted() };
     assert_eq!(plan(&recipe, &wanted).unwrap().argv, ["/usr/bin/it", "{cwd}", "{unknown", "{}"]);
 }
