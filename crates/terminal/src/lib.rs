@@ -7,6 +7,7 @@
 //! This is the only crate of the workspace that may contain `unsafe`, all of it in `sys`.
 
 mod actor;
+pub mod agent;
 pub mod backend;
 mod clock;
 mod cursor;

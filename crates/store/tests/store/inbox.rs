@@ -149,6 +149,30 @@ fn a_run_is_of_one_sender_and_work_is_never_in_one() {
 }
 
 #[test]
+fn a_run_has_no_byte_and_no_message_more_than_it_may() {
+    for (most, bytes, taken) in [(9, 6, 3), (9, 5, 2), (2, 6, 2), (0, 6, 1), (9, 1, 1)] {
+        let place = Place::fast();
+        for _ in 0..4 {
+            wait(place.store.post(message(1, "ä"))).unwrap();
+        }
+        let run = Claim { batch: Batch::Run { most, bytes }, ..next(1) };
+        let attempt = wait(place.store.claim(run)).unwrap().unwrap();
+        assert_eq!(attempt.messages.len(), taken, "{most} messages, {bytes} bytes");
+    }
+}
+
+#[test]
+fn late_evidence_does_not_bring_back_what_a_person_cancelled() {
+    let place = Place::new();
+    let id = wait(place.store.post(message(1, "x"))).unwrap().id;
+    let attempt = wait(place.store.claim(next(1))).unwrap().unwrap();
+    wait(place.store.lose(attempt.id, "?".to_owned())).unwrap();
+    wait(place.store.cancel(id)).unwrap();
+    wait(place.store.confirm(attempt.id, receipt())).unwrap();
+    assert_eq!(state(&place, id), MessageState::Cancelled);
+}
+
+#[test]
 fn urgent_mail_is_due_while_the_agent_is_busy_and_the_rest_is_not() {
     let place = Place::new();
     wait(place.store.post(message(1, "later"))).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ptyard_core::MessageId;
 use ptyard_store::Inbox;
-use ptyard_store::inbox::{MessageState, NewMessage, Page, Purpose, Select};
+use ptyard_store::inbox::{Claim, MessageState, NewMessage, Page, Purpose, Select};
 use ptyard_store::sqlite::SqliteStore;
 
 use crate::support::{message, next, owner, receipt, terminal, wait};
@@ -21,10 +21,14 @@ const CHILD: &str = "PTYARD_TEST_STORE_CHILD";
 fn child_that_writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };
     let store = Arc::new(SqliteStore::open(Path::new(&path)).unwrap());
+    // Another life, another owner.
+    let me = owner(&std::process::id().to_string());
     let say = |line: String| std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+    // The line that the test program has begun ends here.
+    say("\n".to_owned());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(async move {
-        store.recover(owner("server 1")).await.unwrap();
+        store.recover(me.clone()).await.unwrap();
         for writer in 0..8_u128 {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
@@ -36,7 +40,7 @@ fn child_that_writes_until_it_is_killed() {
             });
         }
         loop {
-            let Some(attempt) = store.claim(next(1)).await.unwrap() else {
+            let Some(attempt) = store.claim(Claim { owner: me.clone(), ..next(1) }).await.unwrap() else {
                 tokio::task::yield_now().await;
                 continue;
             };
@@ -111,7 +115,8 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "numbers without gaps");
     for id in &delivered {
         assert_eq!(all[id].state, MessageState::Delivered, "{id}");
-        assert_eq!(begun.iter().filter(|begun| *begun == id).count(), 1, "{id} was typed more than once");
+        let times = begun.iter().filter(|begun| *begun == id).count();
+        assert_eq!(times, 1, "{id} was typed {times} times");
     }
     for id in begun.iter().filter(|id| !delivered.contains(id)) {
         let state = all[id].state;

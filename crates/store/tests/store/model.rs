@@ -412,11 +412,11 @@ fn compare(place: &Place, model: &Model) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn law_10_law_12_law_13_the_inbox_does_what_its_model_does(ops in prop::collection::vec(op(), 1..60)) {
-        let mut place = Place::new();
+        let mut place = Place::fast();
         let mut model = Model::default();
         for op in &ops {
             step(&place, &mut model, op);
