@@ -22,7 +22,7 @@ struct Open {
     offset: u64,
     /// Work, a question or a failure was seen after it.
     taken_up: bool,
-    /// Since when the screen looks ready without a sign of work, with nothing left in the composer.
+    /// Since when the screen looks ready without a sign of work.
     looks_ready: Option<Moment>,
 }
 
@@ -73,7 +73,8 @@ impl Ledger {
             }
             Status::Idle | Status::Completed if !open.taken_up => {
                 let is_done = said.source == Source::Native && said.status == Status::Completed && is_after;
-                let may_count = is_after && !composer.has_text();
+                // A text that stays in the composer was not submitted, and that is ready again, with a draft.
+                let may_count = is_after || composer.has_text();
                 let since = may_count.then(|| *open.looks_ready.get_or_insert(now));
                 if !may_count {
                     open.looks_ready = None;

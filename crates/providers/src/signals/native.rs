@@ -22,8 +22,6 @@ const MAX_MESSAGE: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Records {
     records: BTreeMap<String, Record>,
-    /// The program reported at least once since it started.
-    speaks: bool,
 }
 
 /// One report.
@@ -39,7 +37,6 @@ pub(crate) struct Record {
 impl Records {
     /// Takes a report.
     pub(crate) fn report(&mut self, report: &ProgramStatus, at: u64, now: Moment) {
-        self.speaks = true;
         let id = report.id.clone().unwrap_or_default();
         if report.state == ProgramState::Clear {
             if id.is_empty() {
@@ -64,11 +61,6 @@ impl Records {
     pub(crate) fn at_prompt(&mut self) {
         self.records
             .retain(|_, record| !matches!(record.state, ProgramState::Working | ProgramState::Blocked));
-    }
-
-    /// Whether the program reports by itself, though it may have withdrawn all it said.
-    pub(crate) fn speaks(&self) -> bool {
-        self.speaks
     }
 
     /// The most urgent report.
@@ -138,7 +130,7 @@ mod tests {
         records.report(&report(ProgramState::Done, Some("a")), 30, Moment::EPOCH);
         assert_eq!(records.foremost().unwrap().status(), Status::Completed);
         records.report(&report(ProgramState::Clear, None), 40, Moment::EPOCH);
-        assert!(records.foremost().is_none() && records.speaks());
+        assert!(records.foremost().is_none());
     }
 
     #[test]

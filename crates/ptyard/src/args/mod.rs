@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 mod program;
+mod provider;
 mod usage;
 
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
 };
+pub(crate) use provider::{DetectArgs, ProviderCommand};
 pub(crate) use usage::{explain, wants_json};
 
 /// The terminal yard for AI agents.
@@ -84,6 +86,12 @@ pub(crate) enum Command {
         /// Go on and print events as they happen
         #[arg(long)]
         follow: bool,
+    },
+    Detect(DetectArgs),
+    /// Kinds of programs: what is known of them, and whether a manifest is right
+    Provider {
+        #[command(subcommand)]
+        command: ProviderCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,

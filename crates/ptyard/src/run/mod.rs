@@ -3,10 +3,12 @@
 mod control;
 mod debug;
 mod demo;
+mod detect;
 mod doctor;
 mod events;
 mod exec;
 mod list;
+mod provider;
 mod read;
 mod screen;
 mod version;
@@ -109,6 +111,8 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
             Ok(status::DONE)
         }
         Command::Demo => demo::demo(),
+        Command::Detect(args) => detect::detect(&place, &args),
+        Command::Provider { command } => provider::provider(&place, &command),
         command => block_on(command_on(&place, command)),
     }
 }
@@ -133,9 +137,12 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
-        Command::Serve { .. } | Command::Debug { .. } | Command::Keeper | Command::Demo => {
-            Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
-        }
+        Command::Serve { .. }
+        | Command::Debug { .. }
+        | Command::Keeper
+        | Command::Demo
+        | Command::Detect(_)
+        | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
     }
 }
 
