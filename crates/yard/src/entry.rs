@@ -1,13 +1,11 @@
 //! One terminal in the registry.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
 
-use crate::keys::Keys;
 use crate::position::Position;
 use crate::record::Record;
 use crate::spec::Info;
@@ -26,12 +24,10 @@ pub(crate) struct Entry {
     last_used_us: AtomicU64,
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
-    keys: Mutex<Keys>,
 }
 
 impl Entry {
     pub(crate) fn new(terminal: Terminal, record: Record, now: Moment) -> Self {
-        let keys = Mutex::new(Keys::of(terminal.log().dir()));
         let entry = Self {
             terminal,
             record,
@@ -40,7 +36,6 @@ impl Entry {
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
-            keys,
         };
         entry.used(now);
         entry
@@ -99,12 +94,6 @@ impl Entry {
 
     pub(crate) fn last_used(&self) -> Moment {
         Moment::from_epoch(Duration::from_micros(self.last_used_us.load(Ordering::Acquire)))
-    }
-
-    /// The keys of its writes. Not held across a wait.
-    pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
-        // Every change leaves them whole.
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn info(&self, clock: &ptyard_terminal::Clock) -> Info {

@@ -24,7 +24,6 @@ use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
-use crate::state::unwritable;
 use crate::yard::Yard;
 
 /// The backend of this machine.
@@ -93,18 +92,23 @@ impl Yard {
             stage: Stage::Starting,
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
-        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
+        self.write_down(&record).await?;
         let starting = async move { Terminal::start(&*backend, start, log, surroundings).await };
         let terminal = self.inner.lanes.run(starting).await.map_err(|LanesEnd| YardError::Stopping)??;
         record.stage = Stage::Started;
         record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
-        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
+        self.write_down(&record).await?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
         let warnings = self.make_room(spec.policy.as_ref());
         place.fill(Arc::clone(&entry))?;
         let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
         self.inner.events.push("started", Some(entry.id()), data);
         Ok((entry, warnings))
+    }
+
+    async fn write_down(&self, record: &Record) -> Result<(), YardError> {
+        let row = record.row().map_err(|error| YardError::Internal(error.to_string()))?;
+        Ok(self.inner.store.put_terminal(row).await?)
     }
 
     /// Ends one terminal of a client that has as many as it may, and says when there are nearly that many.
@@ -184,10 +188,13 @@ impl Drop for Place<'_> {
         }
         drop(registry);
         let directory = self.yard.inner.state.terminal(self.id);
-        if let Err(error) = std::fs::remove_dir_all(&directory)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, directory = %directory.display(), "left behind");
+        match std::fs::remove_dir_all(&directory) {
+            Ok(()) => self.yard.forget_in_background(self.id),
+            // It did not come as far as to be written down.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(%error, directory = %directory.display(), "left behind");
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the yard is asked and what it answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
@@ -309,7 +310,7 @@ pub struct Event {
     /// When.
     pub at: SystemTime,
     /// What.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// About which terminal.
     pub id: Option<TerminalId>,
     /// More.

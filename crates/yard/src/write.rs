@@ -79,13 +79,13 @@ impl Yard {
         key: &str,
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
-        match { entry.keys().look_up(key, input) }? {
+        match self.claim_key(entry.id(), key, input).await? {
             KeyState::Seen(written) => Ok(InputOutcome { written, removed: None }),
             KeyState::New => {
                 // A caller who cancels here cannot know what was typed, so the key stays taken: never twice is worth
                 // more than surely once.
                 let outcome = self.type_input(at, entry, input, deadline).await?;
-                entry.keys().written(key, outcome.written);
+                self.settle_key(entry.id(), key, outcome.written).await;
                 Ok(outcome)
             }
         }

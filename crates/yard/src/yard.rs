@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::ErrorCode;
+use ptyard_store::Store;
+use ptyard_store::sqlite::SqliteStore;
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
@@ -61,6 +63,7 @@ pub(crate) struct Inner {
     pub(crate) state: StateDir,
     pub(crate) clock: Clock,
     pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
@@ -104,10 +107,13 @@ impl Yard {
         lanes: Lanes,
         backends: Vec<Box<dyn Backend>>,
     ) -> Result<Self, YardError> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
+        let events = Events::open(Arc::clone(&store), state.events_given())?;
         let inner = Inner {
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), Arc::from(backend))).collect(),
-            events: Events::new(state.events()),
+            store,
+            events,
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
             state,

@@ -158,7 +158,7 @@ pub(crate) fn event(event: Event) -> EventReply {
     EventReply {
         seq: event.seq,
         at: time(event.at),
-        kind: event.kind.to_owned(),
+        kind: event.kind.into_owned(),
         id: event.id.map(|id| id.to_string()),
         data: event.data,
     }

@@ -173,7 +173,7 @@ async fn case_x13_a_program_that_was_ended_is_never_completed() {
         assert!(!format!("{}{}", window.output, end.output).contains("DONE"));
         let mut events = stage.yard.events(Some(0));
         let mut told = None;
-        while let Some(event) = events.try_next() {
+        while let Some(event) = events.next_kept().await {
             if event.kind == "exited" && event.id == Some(window.id) {
                 told = Some(event.data["exit"].clone());
             }

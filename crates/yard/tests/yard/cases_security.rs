@@ -78,7 +78,7 @@ async fn case_sec02_the_clipboard_is_neither_read_nor_kept_and_the_try_is_an_eve
     );
     let mut events = stage.yard.events(Some(0));
     let mut told = 0;
-    while let Some(event) = events.try_next() {
+    while let Some(event) = events.next_kept().await {
         if event.kind == "clipboard" {
             assert_eq!(
                 (event.data["policy"].as_str(), event.data["encoded_len"].as_u64()),

@@ -13,7 +13,7 @@ fn end(script: &Script) {
     script.close_output();
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;
@@ -33,7 +33,7 @@ async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
     assert_eq!((window.output.as_str(), window.exit), ("tail", Some(Exit::exited(5))));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r18_a_removal_that_committed_is_carried_out_whatever_becomes_of_the_caller() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;
@@ -54,7 +54,7 @@ async fn r18_a_removal_that_committed_is_carried_out_whatever_becomes_of_the_cal
     assert!(!stage.log_directory(id).exists());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r19_a_shutdown_that_is_cancelled_twice_still_ends_every_program() {
     let stage = Stage::scripted();
     let gate = Arc::new(Notify::new());
@@ -89,7 +89,7 @@ async fn r19_a_shutdown_that_is_cancelled_twice_still_ends_every_program() {
     assert_eq!(refused.code(), ErrorCode::Stopping);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r21_a_start_that_fails_or_is_cancelled_leaves_nothing_behind() {
     let stage = Stage::scripted();
     let refused = stage.yard.exec(exec(&["missing"], PIPES, brief())).await.err().unwrap();
@@ -117,7 +117,7 @@ async fn r21_a_start_that_fails_or_is_cancelled_leaves_nothing_behind() {
     assert_eq!((window.output.as_str(), window.exit), ("first window", Some(Exit::exited(5))));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn law_06_a_removed_terminal_is_told_from_one_that_never_was() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;
