@@ -145,6 +145,26 @@ codes! {
     Incompatible = "incompatible_server", retry no, hint "`ptyard stop` ends it; the next command starts this version";
     /// The server is shutting down.
     Stopping = "stopping", retry yes, hint "try again when it has restarted";
+    /// There is no profile of this name.
+    UnknownProfile = "unknown_profile", retry no, hint "`ptyard profile list` shows the profiles and where they are looked for";
+    /// The profile cannot be used.
+    InvalidProfile = "invalid_profile", retry no, hint "the message names the line";
+    /// There is no session of this name.
+    UnknownSession = "unknown_session", retry no, hint "`ptyard session list` shows the sessions";
+    /// A terminal may not send to itself.
+    SelfSend = "self_send", retry no, hint "name another receiver";
+    /// No receiver was named, and there is none to fall back on.
+    NoReceiver = "no_receiver", retry no, hint "name the terminal that is to get it";
+    /// Work was handed down too many times.
+    TooDeep = "too_deep", retry no, hint "do this piece in this terminal";
+    /// There is no handoff with this id.
+    UnknownHandoff = "unknown_handoff", retry no, hint "";
+    /// There is no flow of this name.
+    UnknownFlow = "unknown_flow", retry no, hint "`ptyard flow list` shows the flows";
+    /// The schedule cannot be used.
+    InvalidSchedule = "invalid_schedule", retry no, hint "five fields as in cron, for example `30 9 * * mon-fri`, or `@daily`";
+    /// The agent asks nothing now, so there is nothing to answer.
+    NotAsking = "not_asking", retry yes, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
     /// Something broke that should not have.
     Internal = "internal", retry no, hint "this is a bug in ptyard: please report it with the server's log";
 }

@@ -16,6 +16,8 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
     use ErrorCode as C;
     match code {
         C::InvalidArgument
+        | C::InvalidProfile
+        | C::InvalidSchedule
         | C::InvalidRequest
         | C::InvalidSize
         | C::InvalidRegex
@@ -24,7 +26,13 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::UnknownKey => StatusCode::BAD_REQUEST,
         C::Unauthorized => StatusCode::UNAUTHORIZED,
         C::Forbidden => StatusCode::FORBIDDEN,
-        C::UnknownTerminal | C::UnknownMessage | C::NotFound => StatusCode::NOT_FOUND,
+        C::UnknownTerminal
+        | C::UnknownMessage
+        | C::UnknownProfile
+        | C::UnknownSession
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::NotFound => StatusCode::NOT_FOUND,
         C::TerminalExited
         | C::TerminalRunning
         | C::NameTaken
@@ -34,6 +42,10 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::NotATty
         | C::RawMode
         | C::KeyConflict
+        | C::SelfSend
+        | C::NoReceiver
+        | C::TooDeep
+        | C::NotAsking
         | C::MessageSettled
         | C::Incompatible => StatusCode::CONFLICT,
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,

@@ -6,11 +6,13 @@
 //! sees, and then talks to the terminal's actor, which lives on a thread of its own kind (a lane), or reads its log. A window comes back as a [`Delivery`]: nothing has
 //! moved until it is handed over.
 
+pub mod agents;
 mod delivery;
 mod entry;
 mod error;
 mod events;
 mod exec;
+pub mod flows;
 mod follow;
 mod ids;
 mod keys;
