@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from ._place import Place
+from ._transport import UnixTransport
 from ._wire import MAX_READ_BYTES, PROTOCOL, ExecRequest, Exit, Info, Span, Window
 from .errors import YardError
 
@@ -43,9 +44,7 @@ class Yard:
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         if self._http is None or self._http.is_closed or self._loop is not loop:
-            # Each window that waits holds a connection, so there is no limit; a few idle ones are kept.
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=16)
-            transport = httpx.AsyncHTTPTransport(uds=str(self.place.socket), limits=limits)
+            transport = UnixTransport(self.place.socket)
             self._http = httpx.AsyncClient(transport=transport, base_url="http://ptyard", trust_env=False)
             self._loop = loop
         return self._http
