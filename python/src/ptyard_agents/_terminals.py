@@ -193,6 +193,8 @@ class Terminals:
 
     async def _end(self, info: Info) -> None:
         await self.yard.kill(info.id, END_GRACE_MS)
+        # Its end counts as handed over: the id is not found from here on, and leaves its place to another.
+        await self.yard.write(info.id, yield_ms=0, max_tokens=1)
 
     async def _remove(self, info: Info) -> None:
         await self.yard.kill(info.id, END_GRACE_MS)
