@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents.sandbox.errors import PtySessionNotFoundError
 from agents.sandbox.session import SandboxSession
 from agents.sandbox.session.pty_types import PtyExecUpdate
 from cancelling import When, cancelled_at
@@ -87,7 +88,7 @@ def test_law_03_a_poll_cancelled_at_every_await_loses_no_byte(yard: Server) -> N
     run(work())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_law_03_a_storm_of_cancellations_and_two_readers_lose_no_byte(yard: Server, seed: int) -> None:
     chance = random.Random(seed)
 
@@ -117,8 +118,12 @@ def test_law_03_a_storm_of_cancellations_and_two_readers_lose_no_byte(yard: Serv
                         await asyncio.sleep(chance.random() * hurry_s)
                     if chance.random() < 0.8:
                         cancelled += task.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
+                    try:
                         await task
+                    except asyncio.CancelledError:
+                        pass
+                    except PtySessionNotFoundError:
+                        assert codes, "only once its end was told"
 
             await asyncio.gather(reader(0.004), reader(0.02))
             assert b"".join(told).decode() == COUNTED
