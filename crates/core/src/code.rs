@@ -113,6 +113,8 @@ codes! {
     KeyConflict = "key_conflict", retry no, hint "use a new key for a new write";
     /// Every short id of this server's life is used up.
     IdsExhausted = "ids_exhausted", retry no, hint "restart the server: short ids are never given twice in one life";
+    /// A limit cannot be held here.
+    LimitUnavailable = "limit_unavailable", retry no, hint "leave it out, or add `--best-effort` to start without it";
     /// A limit on the number of terminals is reached.
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.

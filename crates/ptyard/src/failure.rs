@@ -138,6 +138,7 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::InputQueueFull
         | C::KeyConflict
         | C::IdsExhausted
+        | C::LimitUnavailable
         | C::TooManyTerminals
         | C::Unsupported
         | C::UnsupportedCondition

@@ -45,7 +45,7 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         C::SpawnFailed | C::StateUnwritable | C::StateForeign | C::Survivors | C::Internal => {
             StatusCode::INTERNAL_SERVER_ERROR
         }
-        C::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
     }

@@ -6,6 +6,7 @@
 //!
 //! This is the only crate of the workspace that may contain `unsafe`, all of it in `sys`.
 
+mod activity;
 mod actor;
 pub mod backend;
 mod clock;
@@ -21,7 +22,7 @@ mod sys;
 mod terminal;
 mod window;
 
-pub use actor::{Killed, KilledBy, Look, Run, Typed, Written};
+pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
 pub use clock::Clock;
 pub use cursor::{SharedCursor, Turn};
 pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};

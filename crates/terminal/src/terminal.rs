@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
+use crate::actor::{
+    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, TimeLimits, Typed, Watched, Written,
+};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };
@@ -33,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) id: TerminalId,
     pub(crate) io: Io,
     pub(crate) pid: Option<u32>,
+    unheld: Vec<(Limit, String)>,
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
@@ -83,6 +86,8 @@ pub struct Surroundings {
     pub log: LogConfig,
     /// Who is told what happens.
     pub observer: Arc<dyn Observer>,
+    /// When the program has had its time.
+    pub limits: TimeLimits,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -141,7 +146,7 @@ impl Terminal {
     fn run(
         id: TerminalId,
         io: Io,
-        started: Started,
+        mut started: Started,
         log: LogWriter,
         sizes: Vec<(u64, Size)>,
         cursor: SharedCursor,
@@ -149,6 +154,7 @@ impl Terminal {
         surroundings: Surroundings,
     ) -> Self {
         let (reader, pid) = (log.reader(), started.pid);
+        let unheld = std::mem::take(&mut started.unheld);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
         let Watched { commands, progress, milestones } = actor::spawn(Parts {
@@ -159,12 +165,14 @@ impl Terminal {
             reader: reader.clone(),
             observed: Arc::clone(&observed),
             observer: surroundings.observer,
+            limits: surroundings.limits,
             past,
         });
         let inner = Inner {
             id,
             io,
             pid,
+            unheld,
             clock: surroundings.clock,
             log: reader,
             progress,
@@ -202,6 +210,7 @@ impl Terminal {
             id,
             io,
             pid: None,
+            unheld: Vec::new(),
             clock,
             log: found.reader,
             milestones: progress.clone(),
@@ -231,6 +240,12 @@ impl Terminal {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.inner.pid
+    }
+
+    /// The ceilings that it was started without, each with the reason.
+    #[must_use]
+    pub fn unheld(&self) -> &[(Limit, String)] {
+        &self.inner.unheld
     }
 
     /// Its log.

@@ -111,6 +111,7 @@ impl Entry {
         let progress = self.terminal.progress().borrow().clone();
         let bounds = self.terminal.log().bounds();
         let exit = progress.sealed.map(|sealed| sealed.exit);
+        let exit_is_known = exit.is_some();
         let short_holds = exit.is_none() || !self.delivered_end.load(Ordering::Acquire);
         Info {
             id: self.id(),
@@ -128,6 +129,7 @@ impl Entry {
             log_error: progress.held_back,
             cursor: self.terminal.cursor().position(),
             env: self.record.env.clone(),
+            limits: self.record.limits.info(*clock, exit_is_known),
             client: self.record.client.clone(),
             created_at: self.record.created_at,
             last_output_at: progress.last_output.map(|at| clock.wall(at)),

@@ -18,6 +18,7 @@ use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
+use crate::limits::Granted;
 use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
@@ -60,6 +61,7 @@ impl Yard {
         let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
         check_name(spec.name.as_deref())?;
+        let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
         let env = clean_environment(place.id, &spec.caller_env, &spec.env, spec.io);
         let argv = argv(&spec.program, &env)?;
@@ -68,14 +70,18 @@ impl Yard {
 
         let shown = shown_environment(&env, &spec.env);
         let directory = self.inner.state.terminal(place.id);
-        let start = StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io };
+        let ceilings = limits.ceilings(spec.limits.unheld);
+        let start =
+            StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io, ceilings };
+        let log_config = limits.log(self.inner.config.log);
         let surroundings = Surroundings {
             clock: self.inner.clock,
-            log: self.inner.config.log,
+            log: log_config,
+            limits: limits.in_time(self.inner.clock),
             observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
             pauses: self.inner.config.pauses.clone(),
         };
-        let log = LogWriter::create(&directory, self.inner.config.log)?;
+        let log = LogWriter::create(&directory, log_config)?;
         let mut record = Record {
             id: place.id,
             session_id: place.short,
@@ -90,15 +96,19 @@ impl Yard {
             created_at: SystemTime::now(),
             process: None,
             stage: Stage::Starting,
+            limits: limits.clone(),
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
         record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
         let terminal = Terminal::start(backend, start, log, surroundings).await?;
+        terminal.unheld().clone_into(&mut limits.unheld);
+        record.limits = limits;
         record.stage = Stage::Started;
         record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
         record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
-        let warnings = self.make_room(spec.policy.as_ref());
+        let mut warnings = self.make_room(spec.policy.as_ref());
+        warnings.extend(entry.record.limits.warnings());
         place.fill(Arc::clone(&entry))?;
         let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
         self.inner.events.push("started", Some(entry.id()), data);

@@ -15,6 +15,7 @@ mod follow;
 mod ids;
 mod keys;
 mod life;
+mod limits;
 mod observe;
 mod policy;
 mod position;
@@ -33,7 +34,7 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Program, Range,
+    ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use yard::{Yard, YardConfig};

@@ -36,6 +36,7 @@ impl Observer for EventObserver {
             }
             TerminalEvent::HeldBack(why) => ("log_error", json!({ "error": why, "held_back": true })),
             TerminalEvent::Resumed => ("log_error", json!({ "error": null, "held_back": false })),
+            TerminalEvent::LimitReached(limit) => ("limit", json!({ "limit": limit })),
             TerminalEvent::Exited(exit, _) => ("exited", json!({ "exit": exit })),
         };
         self.events.push(kind, Some(self.id), data);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use ptyard_core::{Exit, SessionId, Size, TerminalId};
-use ptyard_terminal::backend::Io;
+use ptyard_core::{Exit, Limit, Limits, SessionId, Size, TerminalId};
+use ptyard_terminal::backend::{Io, Unheld};
 
 /// How a caller names a terminal: full id, short id or unique name, tried in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +90,26 @@ pub struct ClientPolicy {
     pub max_terminals: Option<u32>,
 }
 
+/// What a program may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitSpec {
+    /// The limits.
+    pub limits: Limits,
+    /// What becomes of the start when one of them cannot be held.
+    pub unheld: Unheld,
+}
+
+/// The limits of a terminal as they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitInfo {
+    /// The limits it was started with.
+    pub limits: Limits,
+    /// How long the program may still live; `None` without such a limit, and when it has ended.
+    pub wall_left: Option<Duration>,
+    /// Those of the limits that are not held, each with the reason.
+    pub unheld: Vec<(Limit, String)>,
+}
+
 /// A program to start, and its first window.
 #[derive(Debug, Clone)]
 pub struct ExecSpec {
@@ -109,6 +129,8 @@ pub struct ExecSpec {
     pub caller_env: BTreeMap<String, String>,
     /// Whose it is.
     pub policy: Option<ClientPolicy>,
+    /// What it may use.
+    pub limits: LimitSpec,
     /// The first window.
     pub window: WindowSpec,
 }
@@ -295,6 +317,8 @@ pub struct Info {
     pub env: BTreeMap<String, Option<String>>,
     /// Whose it is.
     pub client: Option<String>,
+    /// What it may use, if that is limited.
+    pub limits: Option<LimitInfo>,
     /// When it was started.
     pub created_at: SystemTime,
     /// When it last printed.

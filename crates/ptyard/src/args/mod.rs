@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+pub(crate) mod limit;
 mod program;
 mod usage;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::IdArg;
+use super::limit::LimitArg;
 use crate::environment::EnvArg;
 
 /// How long a window stays open, and how much it may hold.
@@ -59,6 +60,13 @@ pub(crate) struct ExecArgs {
     /// Do not make it a login shell
     #[arg(long, conflicts_with = "argv")]
     pub(crate) no_login: bool,
+    /// End it when it has lived this long (wall=30s), printed and read nothing this long (idle=10m), or with all it
+    /// started uses this much (memory=512M, processes=100); or keep only so much of its output (log=64M). Repeatable
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub(crate) limits: Vec<LimitArg>,
+    /// Start it also where a limit cannot be held, and say which
+    #[arg(long, requires = "limits")]
+    pub(crate) best_effort: bool,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     /// Stream the output as it comes, return when the program ends, and exit with its code (128+N for signal N)

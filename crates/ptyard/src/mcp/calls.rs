@@ -6,7 +6,7 @@ use std::time::Instant;
 use ptyard_core::ErrorCode;
 use ptyard_core::window::WindowLimits;
 use ptyard_server::api::{
-    ClientPolicy, ExecRequest, Input, SignalRequest, WindowReply, WindowRequest, WriteRequest,
+    ClientPolicy, ExecRequest, Input, LimitsRequest, SignalRequest, WindowReply, WindowRequest, WriteRequest,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -84,6 +84,7 @@ impl Caller {
             // The server refuses a directory that is not there, and then nothing runs.
             cwd: Some(working_directory(workdir.as_deref().map(Path::new))?),
             caller_env: environment::of_caller(),
+            limits: limits(arguments)?,
             policy: Some(ClientPolicy { client: self.client.clone(), max_terminals: Some(MAX_TERMINALS) }),
             window: window_request(arguments, 10_000)?,
             ..ExecRequest::default()
@@ -179,6 +180,21 @@ impl Caller {
         let told = if sessions.is_empty() { "There are no sessions.".to_owned() } else { table(&sessions) };
         Ok(done(told, &json!({ "sessions": sessions })))
     }
+}
+
+/// What a command may use, when it is limited.
+fn limits(arguments: &Arguments) -> Result<Option<LimitsRequest>, BadArgument> {
+    let Some(limits) = arguments.object("limits", &["wall_ms", "idle_ms", "memory_bytes", "processes"])?
+    else {
+        return Ok(None);
+    };
+    Ok(Some(LimitsRequest {
+        wall_ms: limits.number("wall_ms", 1)?,
+        idle_ms: limits.number("idle_ms", 1)?,
+        memory_bytes: limits.number("memory_bytes", 1)?,
+        processes: limits.number("processes", 1)?.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
+        ..LimitsRequest::default()
+    }))
 }
 
 fn session_id(arguments: &Arguments) -> Result<String, BadArgument> {

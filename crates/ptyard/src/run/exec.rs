@@ -10,7 +10,7 @@ use ptyard_server::api::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Place, window};
-use crate::args::{ExecArgs, StdinArg};
+use crate::args::{ExecArgs, StdinArg, limit};
 use crate::client::{Client, ClientError, OutputStream, StreamItem, Typing};
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -72,6 +72,7 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
         env: environment::given(&args.env)?,
         caller_env: environment::of_caller(),
         policy: None,
+        limits: limit::request(&args.limits, args.best_effort),
         window: args.window.into(),
     })
 }

@@ -1,6 +1,6 @@
 //! `ptyard list` and `ptyard info`.
 
-use ptyard_server::api::TerminalInfo;
+use ptyard_server::api::{LimitsInfo, TerminalInfo};
 
 use super::{Place, window};
 use crate::failure::{Failure, status};
@@ -54,6 +54,24 @@ fn command(argv: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+fn shown(limits: &LimitsInfo) -> String {
+    let time =
+        |ms: u64| if ms.is_multiple_of(1_000) { format!("{}s", ms / 1_000) } else { format!("{ms}ms") };
+    let wall = limits.wall_ms.map(|ms| match limits.wall_left_ms {
+        Some(left) => format!("wall={} ({} left)", time(ms), time(left)),
+        None => format!("wall={}", time(ms)),
+    });
+    let all = [
+        wall,
+        limits.idle_ms.map(|ms| format!("idle={}", time(ms))),
+        limits.memory_bytes.map(|bytes| format!("memory={bytes}")),
+        limits.processes.map(|most| format!("processes={most}")),
+        limits.log_bytes.map(|bytes| format!("log={bytes}")),
+    ];
+    let not_held = limits.not_held.iter().map(|(limit, why)| format!("{limit} is not held: {why}"));
+    all.into_iter().flatten().chain(not_held).collect::<Vec<_>>().join(", ")
+}
+
 fn details(info: &TerminalInfo) -> String {
     let mut lines = vec![
         ("id", info.id.clone()),
@@ -74,6 +92,7 @@ fn details(info: &TerminalInfo) -> String {
         ("last output", info.last_output_at.clone().unwrap_or_else(|| "-".to_owned())),
     ];
     lines.extend(info.log.error.clone().map(|error| ("problem", error)));
+    lines.extend(info.limits.iter().map(|limits| ("limits", shown(limits))));
     lines.extend(info.client.clone().map(|client| ("client", client)));
     for (name, value) in &info.env {
         lines.push(("env", format!("{name}={}", value.as_deref().unwrap_or("(given, not shown)"))));

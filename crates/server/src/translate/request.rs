@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ptyard_core::Size;
-use ptyard_terminal::backend::{Io, Stdin};
-use ptyard_yard::{ClientPolicy, ExecSpec, Login, Program, TypedInput, WindowSpec, WriteSpec};
+use ptyard_core::{Limits, Size};
+use ptyard_terminal::backend::{Io, Stdin, Unheld};
+use ptyard_yard::{ClientPolicy, ExecSpec, LimitSpec, Login, Program, TypedInput, WindowSpec, WriteSpec};
 
-use crate::api::{ExecRequest, Input, KillRequest, StdinKind, WindowRequest, WriteRequest};
+use crate::api::{ExecRequest, Input, KillRequest, LimitsRequest, StdinKind, WindowRequest, WriteRequest};
 use crate::error::ApiError;
 
 /// Most milliseconds between TERM and KILL.
@@ -41,6 +41,7 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
             }
         }
     }
+    let limits = request.limits.map(limit_spec).unwrap_or_default();
     let spec = ExecSpec {
         program: program(request.argv, request.command, request.shell, request.login)?,
         backend: request.backend,
@@ -52,9 +53,21 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
         policy: request
             .policy
             .map(|policy| ClientPolicy { client: policy.client, max_terminals: policy.max_terminals }),
+        limits,
         window: window_spec(request.window),
     };
     Ok(spec)
+}
+
+fn limit_spec(request: LimitsRequest) -> LimitSpec {
+    let limits = Limits {
+        wall: request.wall_ms.map(Duration::from_millis),
+        idle: request.idle_ms.map(Duration::from_millis),
+        memory_bytes: request.memory_bytes,
+        processes: request.processes,
+        log_bytes: request.log_bytes,
+    };
+    LimitSpec { limits, unheld: if request.best_effort { Unheld::Tell } else { Unheld::Refuse } }
 }
 
 fn program(

@@ -7,6 +7,7 @@
 mod answer;
 mod command;
 mod input;
+mod limits;
 mod look;
 mod output;
 mod resume;
@@ -29,6 +30,8 @@ pub use self::command::{Killed, KilledBy, Look};
 use self::input::{InputQueue, Job};
 pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
+use self::limits::LimitWatch;
+pub use self::limits::TimeLimits;
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
@@ -76,6 +79,7 @@ pub(crate) struct Actor {
     paste_asked: (u64, Option<u32>),
     answers: Answers,
     looks: Looks,
+    limits: LimitWatch,
     /// When a log that could not be written is tried again.
     held_back: Option<Moment>,
     /// Scratch: what the side parser saw in one read.
@@ -99,6 +103,7 @@ pub(crate) struct Parts {
     pub(crate) reader: LogReader,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) limits: TimeLimits,
     pub(crate) past: Past,
 }
 
@@ -146,6 +151,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         paste_asked: (0, None),
         answers: Answers::default(),
         looks: Looks::default(),
+        limits: LimitWatch::new(TimeLimits::default(), Moment::EPOCH),
         held_back: None,
         signals: Vec::new(),
         progress,
@@ -158,6 +164,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
     if let Past::Earlier { unseen_from } = parts.past {
         actor.resume(unseen_from);
     }
+    actor.watch_limits(parts.limits);
     tokio::spawn(async move {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
@@ -173,6 +180,7 @@ impl Actor {
             self.poll_commands(cx);
             self.poll_output(cx, now);
             self.poll_exit(cx, now);
+            self.poll_limits(cx, now);
             self.answer_queries(now);
             self.poll_input(cx);
             self.poll_kills(cx);
@@ -211,6 +219,7 @@ impl Actor {
                 {
                     self.answers.line_entered();
                 }
+                self.typed();
                 self.queue.push(Job::new(typed, cancelled, reply, place));
             }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
@@ -312,7 +321,9 @@ impl Actor {
             return;
         }
         if let Poll::Ready(exit) = self.control.poll_exit(cx) {
-            self.end.exited(self.with_our_cause(exit), now);
+            let exit = self.with_our_cause(exit);
+            self.limits_saw(&exit);
+            self.end.exited(exit, now);
             // Bytes written right before the exit may have come in after this turn's reading.
             self.poll_output(cx, now);
         }
@@ -423,10 +434,14 @@ impl Actor {
 
     /// Arms the timer for the next deadline; `Ready` when one has passed.
     fn poll_timer(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<()> {
-        let wanted = [self.end_look, self.answers.deadline(), self.looks.deadline(), self.held_back]
-            .into_iter()
-            .flatten()
-            .min();
+        let wanted = [
+            self.end_look,
+            self.answers.deadline(),
+            self.looks.deadline(),
+            self.limits.deadline(),
+            self.held_back,
+        ];
+        let wanted = wanted.into_iter().flatten().min();
         let Some(at) = wanted else {
             self.timer = None;
             return Poll::Pending;

@@ -1,11 +1,12 @@
 //! The remaining controls of a local program.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ptyard_core::{Exit, Size};
+use ptyard_core::{Exit, Limit, Size};
 use rustix::termios::LocalModes;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ pub(super) struct LocalControl {
     pub(super) tree: Arc<Tree>,
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) end: End,
+    /// Ready when there are too many processes; gone once that was told.
+    pub(super) ceiling: Option<BoxFuture<'static, io::Result<()>>>,
     pub(super) runtime: Handle,
     /// Given up with this.
     pub(super) _copies: Option<Arc<dyn Copies>>,
@@ -116,6 +119,20 @@ impl Control for LocalControl {
         let mut members = self.tree.members();
         members.retain(|&pid| pid != self.pid);
         kill::count(&members)
+    }
+
+    fn poll_ceiling(&mut self, cx: &mut Context<'_>) -> Poll<Limit> {
+        let Some(reached) = &mut self.ceiling else { return Poll::Pending };
+        let reached = ready!(reached.as_mut().poll(cx));
+        self.ceiling = None;
+        match reached {
+            Ok(()) => Poll::Ready(Limit::Processes),
+            Err(error) => {
+                // The kernel still refuses more processes.
+                tracing::warn!(%error, "cannot watch a program's number of processes");
+                Poll::Pending
+            }
+        }
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {

@@ -8,6 +8,7 @@
 mod cancel;
 mod cross;
 mod ends;
+mod limits;
 mod stage;
 mod text;
 mod truncation;

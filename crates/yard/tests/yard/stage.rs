@@ -74,6 +74,7 @@ pub(crate) fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
         env: Default::default(),
         caller_env: Default::default(),
         policy: None,
+        limits: Default::default(),
         window,
     }
 }
