@@ -119,7 +119,7 @@ codes! {
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
     Unsupported = "unsupported", retry no, hint "";
-    /// The condition cannot hold on this terminal.
+    /// There is no such condition.
     UnsupportedCondition = "unsupported_condition", retry no, hint "conditions are exit, quiet:MS, regex:RE, prompt and status:NAME";
     /// The signal name is unknown.
     UnknownSignal = "unknown_signal", retry no, hint "for example INT, TERM, KILL, HUP, USR1 or a number 1..=64";

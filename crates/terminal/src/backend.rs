@@ -204,6 +204,8 @@ pub struct TtyState {
     pub line_mode: bool,
     /// Input is echoed (ECHO).
     pub echo: bool,
+    /// C-s stops the output and C-q lets it go on (IXON). Off until a program wants it.
+    pub flow_control: bool,
     /// Process group in the foreground.
     pub foreground_group: Option<u32>,
     /// Whether that group is the program's own, rather than that of something it started.

@@ -31,4 +31,4 @@ pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
-pub use window::{Ready, TextUse, WindowCall, WindowCursor};
+pub use window::{Handover, Ready, TextUse, WindowCall, WindowCursor};

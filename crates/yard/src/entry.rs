@@ -1,5 +1,6 @@
 //! One terminal in the registry.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
 
 use crate::keys::Keys;
-use crate::position::Position;
+use crate::position::{Position, PositionFile};
 use crate::record::Record;
 use crate::spec::Info;
 use crate::write::ends_line;
@@ -27,6 +28,7 @@ pub(crate) struct Entry {
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
     keys: Mutex<Keys>,
+    position: Mutex<PositionFile>,
 }
 
 impl Entry {
@@ -41,6 +43,7 @@ impl Entry {
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
             keys,
+            position: Mutex::default(),
         };
         entry.used(now);
         entry
@@ -66,6 +69,16 @@ impl Entry {
 
     pub(crate) fn was_told(&self) -> bool {
         self.told.load(Ordering::Acquire)
+    }
+
+    /// Writes down what was handed over on the shared cursor. Called by whoever has the turn.
+    pub(crate) fn note_position(&self, position: Position) {
+        let mut file = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write(position, self.terminal.log().dir())
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");
+        }
     }
 
     pub(crate) fn end_delivered(&self) {

@@ -41,6 +41,7 @@ impl Yard {
     pub async fn exec(&self, spec: ExecSpec) -> Result<Delivery, YardError> {
         let started = self.inner.clock.now();
         let plan = WindowPlan::of(&spec.window, Call::Exec)?;
+        let naming = spec.naming;
         let (entry, warnings) = self.start(spec).await?;
         self.inner.config.pauses.point("exec.started").await;
         let call = WindowCall {
@@ -54,7 +55,8 @@ impl Yard {
             started,
         };
         let ready = entry.terminal.window(call).await?;
-        Ok(Delivery::new(self, entry, ready, started, InputOutcome::default(), warnings))
+        let outcome = InputOutcome::default();
+        Ok(Delivery::new(self, entry, ready, started, outcome, warnings, naming))
     }
 
     async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {

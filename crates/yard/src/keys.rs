@@ -162,7 +162,6 @@ fn digest(input: &TypedInput) -> u64 {
     };
     let start = 0xcbf2_9ce4_8422_2325;
     match input {
-        TypedInput::None => feed(start, b"n"),
         TypedInput::Bytes(bytes) => feed(feed(start, b"b"), bytes),
         TypedInput::Keys(names) => feed(feed(start, b"k"), names.as_bytes()),
         TypedInput::Paste(text) => feed(feed(start, b"p"), text.as_bytes()),

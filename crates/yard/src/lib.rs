@@ -34,7 +34,7 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Program, Range,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
     ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use yard::{Yard, YardConfig};

@@ -73,8 +73,8 @@ pub enum Login {
 /// A window as it was asked for: nothing is parsed or clamped yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WindowSpec {
-    /// Milliseconds; `None` is the default of the call.
-    pub yield_ms: Option<u64>,
+    /// Milliseconds, clamped whatever they are; `None` is the default of the call.
+    pub yield_ms: Option<i64>,
     /// Tokens of 4 bytes, 1..=4,000,000; `None` is 10,000.
     pub max_tokens: Option<i64>,
     /// Conditions as text.
@@ -88,6 +88,16 @@ pub struct ClientPolicy {
     pub client: String,
     /// Most terminals at once (64 when `None`).
     pub max_terminals: Option<u32>,
+}
+
+/// How a caller will name the terminal it starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// By any of its ids.
+    #[default]
+    Any,
+    /// By its full id or name: the short id is not told, and another program may have it when this one is gone.
+    FullId,
 }
 
 /// What a program may use.
@@ -131,16 +141,15 @@ pub struct ExecSpec {
     pub policy: Option<ClientPolicy>,
     /// What it may use.
     pub limits: LimitSpec,
+    /// How the caller will name it.
+    pub naming: Naming,
     /// The first window.
     pub window: WindowSpec,
 }
 
 /// What is typed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypedInput {
-    /// Nothing: a poll.
-    #[default]
-    None,
     /// These bytes as they are.
     Bytes(Vec<u8>),
     /// Named keys.
@@ -154,7 +163,6 @@ impl TypedInput {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
-            Self::None => true,
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Keys(text) | Self::Paste(text) => text.is_empty(),
         }
@@ -164,8 +172,8 @@ impl TypedInput {
 /// Input and a window.
 #[derive(Debug, Clone, Default)]
 pub struct WriteSpec {
-    /// What to type.
-    pub input: TypedInput,
+    /// What to type; `None` is a poll, as is an empty one.
+    pub input: Option<TypedInput>,
     /// Idempotency key.
     pub key: Option<String>,
     /// A cursor of the caller's own.

@@ -37,11 +37,23 @@ pub(crate) fn table(all: &[TerminalInfo]) -> String {
         let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}  "));
         padded.collect::<String>() + &row[5] + "\n"
     };
-    rows.iter().map(line).collect()
+    let mut table: String = rows.iter().map(line).collect();
+    for info in all {
+        if let Some(why) = &info.log.error {
+            let id = info.session_id.map_or_else(|| info.id.clone(), |id| id.to_string());
+            table
+                .push_str(&format!("{id}: output is held back, and the program waits: {}\n", printable(why)));
+        }
+    }
+    table
 }
 
 fn state(info: &TerminalInfo) -> String {
-    info.exit.as_ref().map_or_else(|| info.state.clone(), window::ended)
+    let mut state = info.exit.as_ref().map_or_else(|| info.state.clone(), window::ended);
+    if info.log.error.is_some() {
+        state.push_str(", output held back");
+    }
+    state
 }
 
 /// The arguments as one would type them, quoted where a shell needs it.

@@ -83,7 +83,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
         return if asked_for { status::DONE } else { status::USAGE };
     }
     let format = if args::wants_json(args) { Format::Json } else { Format::Text };
-    let failure = args::explain(error);
+    let failure = args::explain(error, args);
     print::failure(&failure, format);
     failure.status()
 }

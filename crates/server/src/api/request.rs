@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WindowRequest {
     /// Milliseconds to wait. Default: 10,000 for a start, 250 for a write. Clamped to 250..=30,000 (an empty write:
-    /// 5,000..=30,000) unless `until` is given.
+    /// 5,000..=30,000) unless `until` is given; then to 0..=86,400,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub yield_ms: Option<u64>,
+    pub yield_ms: Option<i64>,
     /// Most tokens of 4 bytes in `output`, 1..=4,000,000. Default 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<i64>,
@@ -112,6 +112,9 @@ pub struct ExecRequest {
     /// What it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitsRequest>,
+    /// The caller uses the full id alone: no short id is told, so none is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full_id_only: bool,
     /// The first window.
     #[serde(flatten)]
     pub window: WindowRequest,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Limit, Size};
-use rustix::termios::LocalModes;
+use rustix::termios::{InputModes, LocalModes};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -141,6 +141,7 @@ impl Control for LocalControl {
         Some(TtyState {
             line_mode: modes.local_modes.contains(LocalModes::ICANON),
             echo: modes.local_modes.contains(LocalModes::ECHO),
+            flow_control: modes.input_modes.contains(InputModes::IXON),
             foreground_group,
             program_in_foreground: foreground_group == Some(self.pid),
         })

@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 16] = [
 ];
 
 /// A window of so many milliseconds, whatever is printed.
-fn after(yield_ms: u64) -> WindowSpec {
+fn after(yield_ms: i64) -> WindowSpec {
     WindowSpec { yield_ms: Some(yield_ms), ..until("exit") }
 }
 
