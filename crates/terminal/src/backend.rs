@@ -204,6 +204,9 @@ pub struct TtyState {
     pub line_mode: bool,
     /// Input is echoed (ECHO).
     pub echo: bool,
+    /// The settings are those of a line editor that reads keys (raw, with signals, and with the key switched off that takes
+    /// the next one literally): readline and libedit have them while they read, and whatever they run has not.
+    pub line_editor: bool,
     /// C-s stops the output and C-q lets it go on (IXON). Off until a program wants it.
     pub flow_control: bool,
     /// Process group in the foreground.

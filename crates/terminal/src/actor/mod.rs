@@ -24,7 +24,7 @@ use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
-use self::answer::Answers;
+use self::answer::{Answers, Asker};
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
 use self::input::{InputQueue, Job};
@@ -312,7 +312,9 @@ impl Actor {
 
     fn poll_input(&mut self, cx: &mut Context<'_>) {
         if !self.queue.is_empty() {
-            self.queue.poll_write(cx, &mut self.sink, self.now.end);
+            let control = &mut self.control;
+            let is_gone = &mut |asker: Asker| control.tty_state().is_none_or(|tty| asker.is_gone(&tty));
+            self.queue.poll_write(cx, &mut self.sink, self.now.end, is_gone);
         }
     }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Limit, Size};
-use rustix::termios::{InputModes, LocalModes};
+use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -141,11 +141,21 @@ impl Control for LocalControl {
         Some(TtyState {
             line_mode: modes.local_modes.contains(LocalModes::ICANON),
             echo: modes.local_modes.contains(LocalModes::ECHO),
+            line_editor: is_line_editor(&modes),
             flow_control: modes.input_modes.contains(InputModes::IXON),
             foreground_group,
             program_in_foreground: foreground_group == Some(self.pid),
         })
     }
+}
+
+/// Line editors of the readline kind change all settings in one step, so there is no moment at which they read and do not
+/// look like it. Full-screen programs either take signals as keys too, or leave the literal-next key alone.
+fn is_line_editor(modes: &Termios) -> bool {
+    let local = modes.local_modes;
+    !local.intersects(LocalModes::ICANON | LocalModes::ECHO)
+        && local.contains(LocalModes::ISIG)
+        && modes.special_codes[SpecialCodeIndex::VLNEXT] == 0
 }
 
 impl Drop for LocalControl {
