@@ -112,6 +112,8 @@ impl Yard {
         let mut warnings = self.make_room(spec.policy.as_ref());
         warnings.extend(entry.record.limits.warnings());
         place.fill(Arc::clone(&entry))?;
+        // Not its arguments: they may hold what is nobody's business.
+        tracing::info!(id = %entry.id(), pid = entry.terminal.pid(), "started a program");
         let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
         self.inner.events.push("started", Some(entry.id()), data);
         Ok((entry, warnings))

@@ -82,6 +82,8 @@ async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Resp
     if stop.is_requested() {
         return ApiError::stopping().into_response();
     }
+    // Neither the query nor the body: they hold what callers search for and type.
+    tracing::debug!(method = %request.method(), path = request.uri().path(), "a call");
     let call = AssertUnwindSafe(next.run(request)).catch_unwind();
     tokio::select! {
         biased;
