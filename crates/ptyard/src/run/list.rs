@@ -111,3 +111,25 @@ fn details(info: &TerminalInfo) -> String {
     }
     lines.iter().map(|(name, value)| format!("{name:<12} {}\n", printable(value))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_says_whose_output_is_held_back_and_why() {
+        let json = r#"{"id":"t1","session_id":1000,"name":null,"backend":"local","argv":["yes"],"cwd":"/","pid":7,
+            "tty":false,"size":{"cols":80,"rows":24},"state":"running","exit":null,
+            "log":{"start":0,"end":5,"bytes_kept":5,"error":"the disk is full: cannot write /s/1.seg"},
+            "cursor":0,"env":{},"client":null,"status":{},"created_at":"","last_output_at":null}"#;
+        let full: TerminalInfo = serde_json::from_str(json).unwrap();
+        let table = table(&[full]);
+        assert!(table.contains("running, output held back"), "{table}");
+        assert!(
+            table.ends_with(
+                "1000: output is held back, and the program waits: the disk is full: cannot write /s/1.seg\n"
+            ),
+            "{table}"
+        );
+    }
+}

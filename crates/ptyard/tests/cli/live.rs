@@ -279,3 +279,43 @@ fn a_limit_that_is_none_or_cannot_be_held_is_refused_before_anything_runs() {
     let not_held = info["limits"]["not_held"].as_object().map_or(0, serde_json::Map::len);
     assert_eq!(lenient["warnings"].as_array().map_or(0, Vec::len), not_held, "{lenient} {info}");
 }
+
+#[test]
+fn law_04_a_stop_tells_whoever_waits_for_a_program_how_it_ended() {
+    for form in [&[][..], &["--json"]] {
+        let yard = Yard::new();
+        let mut line = vec!["exec", "--wait", "--name", "p"];
+        line.extend(form);
+        line.extend(["--", "sh", "-c", "echo up; exec sleep 600"]);
+        assert!(yard.command(&["list"]).env("PTYARD_LOG", "debug").output().unwrap().status.success());
+        let waiting = yard.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The call that waits has come to the server, and what it waits for has begun.
+        let call = if form.is_empty() { "/stream" } else { "/write" };
+        let log = yard.state().join("server.log");
+        while !std::fs::read_to_string(&log).unwrap().contains(call)
+            || yard.json(&["info", "p"])["log"]["end"] != 3
+        {}
+        assert!(yard.run(&["stop"]).status.success());
+        let output = waiting.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(128 + 15), "{output:?}");
+        assert!(!err(&output).contains("lost"), "{output:?}");
+        if form.is_empty() {
+            assert_eq!(out(&output), "up\n", "{output:?}");
+        } else {
+            let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!((&reply["output"], &reply["exit"]["by"]), (&"up\n".into(), &"stop".into()), "{reply}");
+        }
+    }
+}
+
+#[test]
+fn exec_wait_uses_up_no_short_id() {
+    let yard = Yard::new();
+    let output = yard.run(&["exec", "--wait", "--json", "--", "true"]);
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(reply["session_id"].is_null(), "{reply}");
+    let id = reply["id"].as_str().unwrap();
+    assert!(yard.run(&["rm", id]).status.success());
+    // Its number is free again: given to nobody, it is unknown rather than removed.
+    assert_eq!(yard.json(&["info", id])["error"]["code"], "terminal_removed");
+}
