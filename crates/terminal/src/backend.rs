@@ -240,6 +240,11 @@ pub trait Control: Send {
 
     /// The line discipline now; `None` without a tty.
     fn tty_state(&mut self) -> Option<TtyState>;
+
+    /// The name of the program that reads the tty now, as its system knows it; `None` where that cannot be asked.
+    fn foreground_command(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a program did not start. Nothing is left of the attempt.

@@ -8,6 +8,7 @@
 
 mod activity;
 mod actor;
+pub mod agent;
 pub mod backend;
 mod clock;
 mod cursor;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptyard_core::turn::StatusReport;
 use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) cursor: SharedCursor,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) pauses: Pauses,
+    pub(crate) status: watch::Receiver<Option<StatusReport>>,
 }
 
 /// Why a terminal could not be started or asked.
@@ -157,7 +159,7 @@ impl Terminal {
         let unheld = std::mem::take(&mut started.unheld);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
-        let Watched { commands, progress, milestones } = actor::spawn(Parts {
+        let Watched { commands, progress, milestones, status } = actor::spawn(Parts {
             clock: surroundings.clock,
             io,
             started,
@@ -182,6 +184,7 @@ impl Terminal {
             cursor,
             observed,
             pauses: surroundings.pauses,
+            status,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -220,6 +223,7 @@ impl Terminal {
             cursor: SharedCursor::at(position.min(found.end)),
             observed: Arc::new(observed),
             pauses: Pauses::default(),
+            status: watch::channel(None).1,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -388,11 +392,14 @@ impl Terminal {
         while progress.changed().await.is_ok() {}
     }
 
-    async fn command(&self, command: Command) -> Result<(), TerminalError> {
+    pub(crate) async fn command(&self, command: Command) -> Result<(), TerminalError> {
         self.inner.commands.send(command).await.map_err(|_| ControlError::Exited.into())
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, TerminalError> {
+    pub(crate) async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, TerminalError> {
         let (reply, answer) = oneshot::channel();
         self.command(command(reply)).await?;
         answer.await.map_err(|_| ControlError::Exited.into())

@@ -27,6 +27,7 @@ struct State {
     kills: usize,
     descendants: u32,
     tty: Option<TtyState>,
+    foreground: Option<String>,
     dropped: bool,
     wakers: Vec<Waker>,
 }
@@ -117,6 +118,11 @@ impl Script {
     /// The line discipline.
     pub fn set_tty(&self, tty: TtyState) {
         self.change(|state| state.tty = Some(tty));
+    }
+
+    /// The name of the program in the foreground.
+    pub fn set_foreground(&self, name: &str) {
+        self.change(|state| state.foreground = Some(name.to_owned()));
     }
 
     /// Kills wait for `gate` before they do anything.
@@ -277,5 +283,9 @@ impl Control for Controls {
 
     fn tty_state(&mut self) -> Option<TtyState> {
         self.0.lock().tty
+    }
+
+    fn foreground_command(&mut self) -> Option<String> {
+        self.0.lock().foreground.clone()
     }
 }

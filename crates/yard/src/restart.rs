@@ -18,6 +18,7 @@ use crate::yard::Yard;
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
+        let _in_a_lane = self.inner.lanes.enter();
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();

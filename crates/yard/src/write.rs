@@ -99,7 +99,7 @@ impl Yard {
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
         let terminal = &entry.terminal;
-        let (typed, replaced) = match input {
+        let (typed, removed) = match input {
             TypedInput::Bytes(bytes) => (Typed::raw(bytes.clone()), None),
             TypedInput::Keys(names) => {
                 let keys = key_names::parse(names)?;
@@ -113,7 +113,7 @@ impl Yard {
                     paste::encode(text, if modes.bracketed_paste { Brackets::On } else { Brackets::Off });
                 let if_cut =
                     if modes.bracketed_paste { Bytes::from_static(paste::PASTE_END) } else { Bytes::new() };
-                (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.replaced as u64))
+                (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.removed.characters()))
             }
         };
         if typed.bytes.len() > WRITE_BYTES {
@@ -128,7 +128,7 @@ impl Yard {
         let taken = &bytes[..written.taken.min(bytes.len())];
         entry.typed_line(taken);
         let stopped_output = tty.is_some_and(|tty| tty.flow_control) && ends_stopped(taken);
-        Ok(InputOutcome { written: Some(written), replaced, stopped_output })
+        Ok(InputOutcome { written: Some(written), removed, stopped_output })
     }
 }
 

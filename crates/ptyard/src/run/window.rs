@@ -37,10 +37,10 @@ pub(crate) fn remarks(window: &WindowReply) -> Vec<String> {
     if window.evicted > 0 {
         lines.push(evicted(window.evicted));
     }
-    if let Some(replaced) = window.replaced.filter(|n| *n > 0) {
-        lines.push(match replaced {
-            1 => "1 control character in the paste was replaced".to_owned(),
-            n => format!("{n} control characters in the paste were replaced"),
+    if let Some(removed) = window.removed.filter(|n| *n > 0) {
+        lines.push(match removed {
+            1 => "1 character of the paste was a control and was removed".to_owned(),
+            n => format!("{n} characters of the paste were controls or escape sequences and were removed"),
         });
     }
     lines.extend(window.warnings.iter().map(|warning| print::printable(warning)));

@@ -5,9 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use ptyard_core::turn::{AttemptId, Keys};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::answer::Asker;
+use super::mail::{MailJob, MailStep, Mailed};
+use crate::agent::keys;
 use crate::backend::{ControlError, Sink};
 
 /// How many writes may wait. Further callers wait outside for a [`Place`], until their own deadlines: in the commands
@@ -51,6 +54,8 @@ pub struct Written {
 pub(super) enum Job {
     /// Bytes to type.
     Type(Typing),
+    /// The text of an attempt: paste, pause and Enter, with nothing between them.
+    Mail(MailJob),
     /// The end of the input, behind everything that was typed before it.
     Close(oneshot::Sender<Result<(), ControlError>>, Place),
 }
@@ -114,7 +119,11 @@ impl Job {
 
     /// Whether another job must not come before it.
     fn goes_first(&self) -> bool {
-        matches!(self, Self::Type(typing) if typing.taken > 0 || typing.reply.is_none())
+        match self {
+            Self::Type(typing) => typing.taken > 0 || typing.reply.is_none(),
+            Self::Mail(mail) => mail.has_begun(),
+            Self::Close(..) => false,
+        }
     }
 }
 
@@ -135,6 +144,10 @@ impl Typing {
 #[derive(Default)]
 pub(super) struct InputQueue {
     jobs: VecDeque<Job>,
+    /// What became of mail, to be told the turn machine.
+    mailed: Vec<Mailed>,
+    /// What others typed since it was asked last, with the end of the log right before.
+    typed: Vec<(Keys, u64)>,
 }
 
 /// What one round of writing left.
@@ -147,6 +160,7 @@ pub(super) enum InputStep {
 }
 
 impl InputQueue {
+    /// Whether nothing waits and nothing is being written.
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -181,7 +195,7 @@ impl InputQueue {
         let Some(first) = self.jobs.pop_front() else { return };
         let behind = std::mem::take(&mut self.jobs).into_iter().filter_map(|job| match job {
             Job::Type(typing) => typing.unless_cancelled(cx, end).map(Job::Type),
-            close @ Job::Close(..) => Some(close),
+            other @ (Job::Mail(_) | Job::Close(..)) => Some(other),
         });
         self.jobs = std::iter::once(first).chain(behind).collect();
     }
@@ -214,7 +228,17 @@ impl InputQueue {
                 // Half an answer is worse than one nobody waits for: one that began is written to its end.
                 Some(Job::Type(typing)) if typing.taken == 0 && typing.answers.is_some_and(&mut *is_gone) => {
                 }
-                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end) {
+                Some(Job::Mail(mut mail)) => {
+                    match mail.poll_write(cx, open.as_mut(), end, &mut self.mailed) {
+                        MailStep::Holds => {
+                            self.jobs.push_front(Job::Mail(mail));
+                            return InputStep::Idle;
+                        }
+                        MailStep::Finished => {}
+                        MailStep::Ended => return self.end_all(end),
+                    }
+                }
+                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end, &mut self.typed) {
                     TypingStep::Waits(typing) => {
                         self.jobs.push_front(Job::Type(typing));
                         return InputStep::Idle;
@@ -227,6 +251,36 @@ impl InputQueue {
         }
     }
 
+    /// What became of mail since this was asked last.
+    pub(super) fn take_mailed(&mut self) -> Vec<Mailed> {
+        std::mem::take(&mut self.mailed)
+    }
+
+    /// What others typed since this was asked last.
+    pub(super) fn take_typed(&mut self) -> Vec<(Keys, u64)> {
+        std::mem::take(&mut self.typed)
+    }
+
+    /// Presses the Enter of the mail that holds the input.
+    pub(super) fn press_enter(&mut self, attempt: AttemptId) {
+        if let Some(Job::Mail(mail)) = self.jobs.front_mut() {
+            mail.press(attempt);
+        }
+    }
+
+    /// Writes no more of this attempt. A paste that has begun is closed.
+    pub(super) fn take_back_mail(&mut self, attempt: AttemptId) {
+        let Some(at) = self.jobs.iter().position(|job| matches!(job, Job::Mail(mail) if mail.is(attempt)))
+        else {
+            return;
+        };
+        if let Some(Job::Mail(mail)) = self.jobs.remove(at)
+            && let Some(rest) = mail.if_cut()
+        {
+            self.jobs.insert(at, Job::answer(rest, None));
+        }
+    }
+
     /// Answers everything that waits: the input has ended.
     pub(super) fn end_all(&mut self, end: u64) -> InputStep {
         if self.jobs.is_empty() {
@@ -235,6 +289,7 @@ impl InputQueue {
         for job in self.jobs.drain(..) {
             match job {
                 Job::Type(typing) => typing.end(end),
+                Job::Mail(mail) => mail.end(&mut self.mailed),
                 Job::Close(reply, _) => {
                     let _gone = reply.send(Err(ControlError::StdinClosed));
                 }
@@ -254,7 +309,13 @@ enum TypingStep {
 }
 
 impl Typing {
-    fn poll_write(mut self, cx: &mut Context<'_>, sink: &mut dyn Sink, end: u64) -> TypingStep {
+    fn poll_write(
+        mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn Sink,
+        end: u64,
+        typed: &mut Vec<(Keys, u64)>,
+    ) -> TypingStep {
         loop {
             let rest = self.typed.bytes.len() - self.taken;
             if rest == 0 {
@@ -273,7 +334,14 @@ impl Typing {
             match sink.poll_write(cx, &self.typed.bytes[self.taken..]) {
                 Poll::Pending if untried => {}
                 Poll::Pending => return TypingStep::Waits(self),
-                Poll::Ready(Ok(taken)) => self.taken += taken,
+                Poll::Ready(Ok(taken)) => {
+                    // Our own answers to questions are no input that anybody composes.
+                    if self.taken == 0 && taken > 0 && self.reply.is_some() {
+                        let bytes = &self.typed.bytes[..];
+                        typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, end)));
+                    }
+                    self.taken += taken;
+                }
                 Poll::Ready(Err(error)) => {
                     tracing::debug!(%error, "the program's input ended");
                     self.end(end);

@@ -6,9 +6,11 @@
 
 mod answer;
 mod command;
+mod dispatch;
 mod input;
 mod limits;
 mod look;
+mod mail;
 mod output;
 mod resume;
 
@@ -19,6 +21,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::end::{EndRule, EndStep};
+use ptyard_core::turn::StatusReport;
 use ptyard_core::{Cause, Exit, Moment, Size};
 use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,6 +30,7 @@ use tokio::time::Sleep;
 use self::answer::{Answers, Asker};
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
+use self::dispatch::Attended;
 use self::input::{InputQueue, Job};
 pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
@@ -91,6 +95,9 @@ pub(crate) struct Actor {
     now: Progress,
     observed: Arc<SharedObserved>,
     observer: Arc<dyn Observer>,
+    /// The agent that runs here, if one does.
+    attended: Option<Attended>,
+    status: watch::Sender<Option<StatusReport>>,
     timer: Option<(Moment, Pin<Box<Sleep>>)>,
 }
 
@@ -121,6 +128,7 @@ pub(crate) struct Watched {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) milestones: watch::Receiver<Progress>,
+    pub(crate) status: watch::Receiver<Option<StatusReport>>,
 }
 
 /// Starts the task of a terminal. The sizes it had so far stand in `observed`.
@@ -130,6 +138,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
     let now = Progress::start(size);
     let (progress, watched_progress) = watch::channel(now.clone());
     let (milestones, watched_milestones) = watch::channel(now.clone());
+    let (status, watched_status) = watch::channel(None);
     let mut actor = Actor {
         clock: parts.clock,
         io: parts.io,
@@ -159,6 +168,8 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         now,
         observed: parts.observed,
         observer: parts.observer,
+        attended: None,
+        status,
         timer: None,
     };
     if let Past::Earlier { unseen_from } = parts.past {
@@ -169,7 +180,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
     });
-    Watched { commands, progress: watched_progress, milestones: watched_milestones }
+    Watched { commands, progress: watched_progress, milestones: watched_milestones, status: watched_status }
 }
 
 impl Actor {
@@ -183,6 +194,12 @@ impl Actor {
             self.poll_limits(cx, now);
             self.answer_queries(now);
             self.poll_input(cx);
+            self.poll_attended(now);
+            if self.attended.is_some() {
+                // What the agent is to be given was put into the queue in this turn, and goes out in it.
+                self.poll_input(cx);
+                self.tell_written(now);
+            }
             self.poll_kills(cx);
             self.poll_end(now);
             self.poll_looks(cx, now);
@@ -236,6 +253,20 @@ impl Actor {
             }
             Command::Modes { reply } => {
                 let _gone = reply.send(self.modes());
+            }
+            Command::Attend { agent, reply } => {
+                let _gone = reply.send(self.attend(*agent, self.clock.now()));
+            }
+            Command::Dispatch { mail, reply } => {
+                self.typed();
+                self.offer(mail, reply);
+            }
+            Command::ResetTurns { reply } => {
+                self.reset_turns(self.clock.now());
+                let _gone = reply.send(());
+            }
+            Command::Explain { reply } => {
+                let _gone = reply.send(self.explain(self.clock.now()));
             }
             Command::Close => self.close(),
         }
@@ -363,6 +394,7 @@ impl Actor {
             self.log.seal(&serde_json::to_string(&exit).unwrap_or_default());
             self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
             self.observer.event(TerminalEvent::Exited(exit, now));
+            self.agent_exited(now);
         }
         let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());
         if exit.is_some() || self.killed.iter().any(|(report, _)| !report.survivors.is_empty()) {
@@ -426,6 +458,7 @@ impl Actor {
     fn finish(mut self) {
         self.commands.close();
         self.now.removed = self.closing;
+        self.agent_removed(self.clock.now());
         self.observed.lock().run = Run::from(&self.scanner);
         self.publish();
         if let Err(error) = self.log.close() {
@@ -442,6 +475,7 @@ impl Actor {
             self.looks.deadline(),
             self.limits.deadline(),
             self.held_back,
+            self.attended_deadline(),
         ];
         let wanted = wanted.into_iter().flatten().min();
         let Some(at) = wanted else {

@@ -11,6 +11,7 @@ use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::agent::is_shell;
 use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
 use crate::sys;
 use crate::sys::watched::WatchedFd;
@@ -147,6 +148,28 @@ impl Control for LocalControl {
             program_in_foreground: foreground_group == Some(self.pid),
         })
     }
+
+    fn foreground_command(&mut self) -> Option<String> {
+        let group = self.foreground_group()?;
+        let leader = name_in_group(group, group)?;
+        if !is_shell(&leader) {
+            return Some(leader);
+        }
+        // A shell without job control runs its programs in its own group: it is not the shell that reads then.
+        let others = self.tree.members().into_iter().filter(|&pid| pid != group);
+        let program = others.filter_map(|pid| name_in_group(pid, group)).find(|name| !is_shell(name));
+        Some(program.unwrap_or(leader))
+    }
+}
+
+/// The name of process `pid`, if it is in process group `group`.
+fn name_in_group(pid: u32, group: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold any, so the last one ends it.
+    let (_, rest) = stat.split_once('(')?;
+    let (name, fields) = rest.rsplit_once(')')?;
+    let its_group: u32 = fields.split_whitespace().nth(2)?.parse().ok()?;
+    (its_group == group).then(|| name.to_owned())
 }
 
 /// Line editors of the readline kind change all settings in one step, so there is no moment at which they read and do not
