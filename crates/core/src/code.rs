@@ -123,11 +123,13 @@ codes! {
     InboxFull = "inbox_full", retry yes, hint "wait until some are delivered, or cancel some";
     /// Every short id of this server's life is used up.
     IdsExhausted = "ids_exhausted", retry no, hint "restart the server: short ids are never given twice in one life";
+    /// A limit cannot be held here.
+    LimitUnavailable = "limit_unavailable", retry no, hint "leave it out, or add `--best-effort` to start without it";
     /// A limit on the number of terminals is reached.
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
     Unsupported = "unsupported", retry no, hint "";
-    /// The condition cannot hold on this terminal.
+    /// There is no such condition.
     UnsupportedCondition = "unsupported_condition", retry no, hint "conditions are exit, quiet:MS, regex:RE, prompt and status:NAME";
     /// The signal name is unknown.
     UnknownSignal = "unknown_signal", retry no, hint "for example INT, TERM, KILL, HUP, USR1 or a number 1..=64";

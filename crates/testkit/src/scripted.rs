@@ -169,6 +169,7 @@ impl Backend for ScriptedBackend {
                     message: "missing: not found".to_owned(),
                 });
             }
+            let (_, unheld) = spec.ceilings.split(|_| Some("scripts have no limits".to_owned()))?;
             let script =
                 self.next.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
             self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(spec.id, script.clone());
@@ -177,6 +178,7 @@ impl Backend for ScriptedBackend {
                 sink: Some(Box::new(End(script.clone()))),
                 control: Box::new(Controls(script)),
                 pid: None,
+                unheld,
             })
         })
     }

@@ -18,6 +18,7 @@ mod ids;
 mod keys;
 mod lane;
 mod life;
+mod limits;
 mod observe;
 mod policy;
 mod position;
@@ -36,7 +37,7 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
+    ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use yard::{Yard, YardConfig};

@@ -127,8 +127,7 @@ impl Actor {
                 Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
                     if !is_news => {}
                 Event::Query(query) => {
-                    let in_line_mode = self.control.tty_state().is_some_and(|tty| tty.line_mode);
-                    self.answers.asked(at, query, in_line_mode, self.clock.now());
+                    self.answers.asked(at, query, self.control.tty_state(), self.clock.now());
                 }
                 Event::Prompt(mark) => {
                     if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {
