@@ -12,10 +12,18 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+
+mod abilities;
+
+pub use abilities::{
+    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, Questions, SignalReach, SizeKnown,
+    Streams,
+};
 
 /// How a program's standard streams are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +61,11 @@ pub struct StartSpec {
     pub id: TerminalId,
     /// Program and arguments, passed as they are: no shell reads them. Never empty.
     pub argv: Vec<String>,
-    /// The working directory, absolute.
+    /// The working directory, absolute; empty is where programs of a place elsewhere start by themselves, which
+    /// [`Grounds::Here`] does not have.
     pub cwd: PathBuf,
-    /// The whole environment: what is not here, the program does not see.
+    /// The whole environment: what is not here, the program does not see. Elsewhere ([`Grounds::Elsewhere`]) the
+    /// place's own variables come in addition.
     pub env: BTreeMap<String, String>,
     /// Its standard streams.
     pub io: Io,
@@ -86,10 +96,36 @@ pub struct Earlier {
 /// A future owned by whoever asked.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Whose environment and files the programs of a backend see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// Those of this machine and user.
+    Here,
+    /// Those of another place: nothing of this machine's environment means anything there.
+    Elsewhere,
+}
+
 /// A place where programs run.
 pub trait Backend: Send + Sync {
     /// The word for it: `local`, `docker`, ...
     fn name(&self) -> &'static str;
+
+    /// Whose environment and files its programs see.
+    fn grounds(&self) -> Grounds {
+        Grounds::Here
+    }
+
+    /// What it can do. The rest is refused with [`ControlError::Unsupported`].
+    fn abilities(&self) -> Abilities {
+        Abilities::EVERYTHING
+    }
+
+    /// The same backend at one of its places, as it is written behind the colon of `docker:IMAGE` or `ssh:HOST`;
+    /// empty when nothing was written. A backend without places refuses any.
+    ///
+    /// # Errors
+    /// When there can be no such place. Whether it can be reached is seen when a program is started.
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError>;
 
     /// Starts a program. When the future is dropped, or fails, nothing is left running.
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>>;
@@ -185,6 +221,17 @@ pub struct StartError {
     pub code: ErrorCode,
     /// What happened, with the operating system's word for it.
     pub message: String,
+}
+
+impl StartError {
+    /// A backend without places was given one.
+    #[must_use]
+    pub fn no_places(backend: &str, place: &str) -> Self {
+        Self {
+            code: ErrorCode::InvalidArgument,
+            message: format!("the {backend} backend has no places, so {backend}:{place} is none"),
+        }
+    }
 }
 
 /// Why a control did nothing.

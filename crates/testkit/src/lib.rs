@@ -1,5 +1,7 @@
-//! Test support: a backend whose programs do exactly what a test says, when it says so.
+//! Test support: a backend whose programs do exactly what a test says, when it says so, and the [`conformance`] suite
+//! that every backend has to pass.
 
+pub mod conformance;
 mod scripted;
 
 pub use scripted::{Script, ScriptedBackend};

@@ -155,6 +155,10 @@ impl Backend for ScriptedBackend {
         "local"
     }
 
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        if place.is_empty() { Ok(self) } else { Err(StartError::no_places("local", place)) }
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         Box::pin(async move {
             if spec.argv[0] == "missing" {

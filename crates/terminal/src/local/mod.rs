@@ -145,6 +145,10 @@ impl Backend for LocalBackend {
         "local"
     }
 
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        if place.is_empty() { Ok(self) } else { Err(StartError::no_places("local", place)) }
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let starting: BoxFuture<'static, _> = match &self.grounds {
             Grounds::Own(ground) => {
