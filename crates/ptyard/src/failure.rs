@@ -140,6 +140,8 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::IdsExhausted
         | C::TooManyTerminals
         | C::Unsupported
+        | C::BackendUnreachable
+        | C::PlaceNotFound
         | C::UnsupportedCondition
         | C::Survivors
         | C::Unauthorized

@@ -16,6 +16,7 @@ mod environment;
 pub mod failure;
 mod keep;
 mod mcp;
+mod places;
 mod print;
 mod run;
 mod serve;

@@ -13,6 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
 use crate::keep;
+use crate::places;
 use crate::start::{self, Readiness};
 use crate::state::State;
 
@@ -109,7 +110,11 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
 async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    let config = YardConfig { keeper: Some(keep::command(state)?), ..YardConfig::new(state.dir()) };
+    let config = YardConfig {
+        keeper: Some(keep::command(state)?),
+        elsewhere: places::backends(),
+        ..YardConfig::new(state.dir())
+    };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config =
         ServerConfig { socket: state.socket(), listen, ..ServerConfig::in_state(state.dir().to_owned()) };

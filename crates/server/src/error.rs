@@ -46,6 +46,8 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
             StatusCode::INTERNAL_SERVER_ERROR
         }
         C::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        C::BackendUnreachable => StatusCode::BAD_GATEWAY,
+        C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
     }

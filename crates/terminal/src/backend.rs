@@ -79,6 +79,8 @@ pub struct Started {
     pub sink: Option<Box<dyn Sink>>,
     /// Everything else.
     pub control: Box<dyn Control>,
+    /// Who answers what it asks its terminal.
+    pub questions: Questions,
     /// Process id on the backend's side, when it has one.
     pub pid: Option<u32>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
-    Backend, BoxFuture, Control, ControlError, KillReport, Signal, Sink, Source, StartError, StartSpec,
+    Backend, BoxFuture, Control, ControlError, KillReport, Questions, Signal, Sink, Source, StartError, StartSpec,
     Started, Target, TtyState,
 };
 use tokio::sync::Notify;
@@ -174,6 +174,7 @@ impl Backend for ScriptedBackend {
                 source: Box::new(End(script.clone())),
                 sink: Some(Box::new(End(script.clone()))),
                 control: Box::new(Controls(script)),
+                questions: Questions::Ours,
                 pid: None,
             })
         })

@@ -7,8 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// From the bottom up: a crate may depend on crates before it, never on one behind it.
-const ORDER: [&str; 6] =
-    ["ptyard-core", "ptyard-screen", "ptyard-terminal", "ptyard-yard", "ptyard-server", "ptyard"];
+const ORDER: [&str; 7] = [
+    "ptyard-core",
+    "ptyard-screen",
+    "ptyard-terminal",
+    "ptyard-backends",
+    "ptyard-yard",
+    "ptyard-server",
+    "ptyard",
+];
 
 /// Crates that may see everything and that no crate of the product may depend on.
 const BESIDE: [&str; 2] = ["ptyard-testkit", "ptyard-bench"];

@@ -9,7 +9,7 @@ use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
-use ptyard_terminal::{Clock, Pauses};
+use ptyard_terminal::{Clock, Pauses, TerminalError};
 
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -31,6 +31,8 @@ pub struct YardConfig {
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
     pub keeper: Option<KeeperCommand>,
+    /// Backends beside the one of this machine.
+    pub elsewhere: Vec<Arc<dyn Backend>>,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -44,6 +46,7 @@ impl YardConfig {
             log: LogConfig::default(),
             max_running: 4_000,
             keeper: None,
+            elsewhere: Vec::new(),
             pauses: Pauses::default(),
         }
     }
@@ -59,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) config: YardConfig,
     pub(crate) state: StateDir,
     pub(crate) clock: Clock,
-    pub(crate) backends: BTreeMap<&'static str, Box<dyn Backend>>,
+    pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
@@ -83,19 +86,21 @@ impl Yard {
             Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
                 .map_err(|error| refused(error.code(), error.to_string()))?,
         };
-        Self::assemble(config, state, vec![Box::new(local)])
+        let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
+        backends.extend(config.elsewhere.iter().cloned());
+        Self::assemble(config, state, backends)
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, backends)
+        Self::assemble(config, state, backends.into_iter().map(Arc::from).collect())
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
-        backends: Vec<Box<dyn Backend>>,
+        backends: Vec<Arc<dyn Backend>>,
     ) -> Result<Self, YardError> {
         let inner = Inner {
             clock: Clock::start(),
@@ -137,11 +142,11 @@ impl Yard {
         self.inner.events.since(since)
     }
 
-    pub(crate) fn backend(&self, name: &str) -> Result<&dyn Backend, YardError> {
-        self.inner
-            .backends
-            .get(name)
-            .map(AsRef::as_ref)
-            .ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    /// The backend that `text` names, at the place behind its colon if there is one: `docker:IMAGE`.
+    pub(crate) fn backend(&self, text: &str) -> Result<Arc<dyn Backend>, YardError> {
+        let (name, place) = text.split_once(':').unwrap_or((text, ""));
+        let backend =
+            self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
+        Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
     }
 }

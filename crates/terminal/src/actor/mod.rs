@@ -33,7 +33,7 @@ use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
 use crate::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
+    BoxFuture, Control, ControlError, Io, KillReport, Questions, Signal, Sink, Source, Started, Target,
 };
 use crate::clock::Clock;
 use crate::intent::Intent;
@@ -75,6 +75,7 @@ pub(crate) struct Actor {
     /// The request for bracketed paste that was seen last, by its offset, and the group in the foreground then.
     paste_asked: (u64, Option<u32>),
     answers: Answers,
+    questions: Questions,
     looks: Looks,
     /// When a log that could not be written is tried again.
     held_back: Option<Moment>,
@@ -145,6 +146,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         scanner: Scanner::new(),
         paste_asked: (0, None),
         answers: Answers::default(),
+        questions: parts.started.questions,
         looks: Looks::default(),
         held_back: None,
         signals: Vec::new(),

@@ -36,7 +36,7 @@ use tokio::io::Interest;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::backend::{Backend, BoxFuture, Earlier, Sink, StartError, StartSpec, Started};
+use crate::backend::{Backend, BoxFuture, Earlier, Questions, Sink, StartError, StartSpec, Started};
 use crate::log::LogConfig;
 use crate::sys::watched::WatchedFd;
 
@@ -282,5 +282,5 @@ fn wire(
             (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }
     };
-    Ok(Started { source: Box::new(source), sink, control: Box::new(control), pid: Some(pid) })
+    Ok(Started { source: Box::new(source), sink, control: Box::new(control), questions: Questions::Ours, pid: Some(pid) })
 }

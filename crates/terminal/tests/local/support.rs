@@ -70,7 +70,7 @@ impl Program {
     }
 
     pub(crate) fn of(started: Started) -> Self {
-        let Started { source, sink, control, pid } = started;
+        let Started { source, sink, control, pid, .. } = started;
         Self { source, sink, control, pid: pid.unwrap(), output: Vec::new(), room: vec![0; 16384] }
     }
 

@@ -185,7 +185,11 @@ impl Stage {
 
     /// Takes a window that ends at this text, and says what was in it.
     pub(super) async fn until(&self, text: &str) -> String {
-        let window = self.take(self.call_until(&format!("regex:{text}"))).await;
+        let literal: String = text
+            .chars()
+            .flat_map(|c| r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\').into_iter().chain([c]))
+            .collect();
+        let window = self.take(self.call_until(&format!("regex:{literal}"))).await;
         let shown = window.text.clone();
         assert!(shown.contains(text), "{text:?} is not in {shown:?}, which ended with {:?}", window.exit);
         shown
