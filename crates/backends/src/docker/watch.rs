@@ -22,9 +22,6 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// Connections that end within this long of each other are taken to have been cut off together.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// How long after an end output may still be on its way before it is looked who holds it open.
-const OUTPUT_LAGS: Duration = Duration::from_millis(100);
-
 /// What is watched.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
@@ -64,16 +61,15 @@ impl Watching {
     }
 
     /// Watches in a task of its own until the end is known. `output_ended` is told by the source.
-    pub(super) fn spawn(self, mut output_ended: watch::Receiver<bool>, inside: Inside) -> Outcome {
+    pub(super) fn spawn(self, output_ended: watch::Receiver<bool>, inside: Inside) -> Outcome {
         let (publish, exit) = watch::channel(None);
         let (count, descendants) = watch::channel(0);
         tokio::spawn(async move {
             let is_exec = matches!(self.place, Place::Exec { .. });
-            let known = self.until_the_end(output_ended.clone()).await;
-            // With a container's first process everything in it ends; an exec can leave something behind, which then
-            // holds the output open.
-            let drained = tokio::time::timeout(OUTPUT_LAGS, is_true(&mut output_ended)).await;
-            if is_exec && known.code.is_some() && drained.is_err() {
+            let known = self.until_the_end(output_ended).await;
+            // With a container's first process everything in it ends. An exec can leave something behind, which the
+            // engine does not show: it closes the output of a tty when the program ends, whoever else holds it.
+            if is_exec && known.code.is_some() {
                 count.send_replace(inside.count().await.unwrap_or(0));
             }
             publish.send_replace(Some(known));
