@@ -3,6 +3,7 @@
 //! | module | place | over |
 //! |---|---|---|
 #![cfg_attr(feature = "docker", doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |")]
+#![cfg_attr(feature = "tmux", doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
 //! the conformance suite found. What they share:
@@ -15,3 +16,5 @@
 #[cfg(feature = "docker")]
 pub mod docker;
 mod shared;
+#[cfg(feature = "tmux")]
+pub mod tmux;

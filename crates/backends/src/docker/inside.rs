@@ -14,8 +14,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 
 use super::engine::{Engine, EngineError};
-
-const SCRIPT: &str = include_str!("inside.sh");
+use crate::shared::look_after;
 
 /// Most of what the script has to say.
 const MOST_OUTPUT: u64 = 64 << 10;
@@ -35,34 +34,24 @@ impl Inside {
     /// How many live.
     pub(super) async fn count(&self) -> Result<u32, EngineError> {
         let output = self.run(&["count"], SCRIPT_LIMIT).await?;
-        Ok(number(&output, "found").unwrap_or(0))
+        Ok(look_after::report(&output).found)
     }
 
     pub(super) async fn signal(&self, signal: Signal, target: Target) -> Result<(), EngineError> {
-        let whom = match target {
-            Target::Program => "program",
-            Target::ForegroundGroup => "group",
-        };
-        self.run(&["signal", &signal.0.to_string(), whom], SCRIPT_LIMIT).await.map(drop)
+        self.run(&["signal", &signal.0.to_string(), look_after::whom(target)], SCRIPT_LIMIT).await.map(drop)
     }
 
     /// Asks all of them to leave, and ends who stays. Once begun it goes on in the container whatever becomes of us.
     pub(super) async fn kill(&self, grace: Duration) -> Result<KillReport, EngineError> {
-        let tenths = grace.as_millis().div_ceil(100).to_string();
+        let tenths = look_after::tenths(grace);
         let output = self.run(&["kill", &tenths], grace + SCRIPT_LIMIT).await?;
-        let last = output.lines().filter_map(|line| line.strip_prefix("last ")?.parse().ok()).next_back();
-        let left = output.lines().find_map(|line| line.strip_prefix("left")).unwrap_or_default();
-        Ok(KillReport {
-            found: number(&output, "found").unwrap_or(0),
-            last_signal: last,
-            survivors: left.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
-        })
+        Ok(look_after::report(&output))
     }
 
     async fn run(&self, arguments: &[&str], limit: Duration) -> Result<String, EngineError> {
         let mark = format!("{TERMINAL_VARIABLE}={}", self.id);
         let command: Vec<&str> =
-            ["sh", "-c", SCRIPT, "sh", &mark].into_iter().chain(arguments.iter().copied()).collect();
+            ["sh", "-c", look_after::SCRIPT, "sh", &mark].into_iter().chain(arguments.iter().copied()).collect();
         let order = json!({
             "AttachStdout": true, "AttachStderr": true, "Tty": true, "User": "0", "Cmd": command,
         });
@@ -87,8 +76,4 @@ impl Inside {
             _ => Ok(output),
         }
     }
-}
-
-fn number(output: &str, word: &str) -> Option<u32> {
-    output.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }

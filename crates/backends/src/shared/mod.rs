@@ -1,5 +1,9 @@
 //! What backends that follow a program from afar have in common.
 
+pub(crate) mod clients;
+pub(crate) mod greeting;
+pub(crate) mod look_after;
+
 use std::future::Future;
 use std::task::{Context, Poll};
 

@@ -1,5 +1,5 @@
-# Looks after the processes of one terminal from inside their container.
-# $1: the variable that all of them were born with; $2: what to do; $3: a signal or a grace in tenths of a second;
+# Looks after the processes of one terminal, where they run.
+# $1: the variable that all of them were born with, or pid:N for N and what came of it; $2: what to do; $3: a signal or a grace in tenths of a second;
 # $4: whom a signal goes to.
 mark=$1
 self=$$
@@ -20,7 +20,7 @@ tree() {
   for dir in /proc/[0-9]*; do
     pid=${dir#/proc/}
     [ "$pid" = 1 ] || [ "$pid" = "$self" ] && continue
-    if grep -q "$mark" "$dir/environ" 2>/dev/null; then
+    if [ "$mark" = "pid:$pid" ] || grep -q "$mark" "$dir/environ" 2>/dev/null; then
       look "$pid" && found="$found$pid "
     else
       rest="$rest$pid "
