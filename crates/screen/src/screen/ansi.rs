@@ -1,5 +1,6 @@
 //! A view as the bytes that draw it.
 
+use std::cmp::Ordering;
 use std::io::Write as _;
 
 use unicode_width::UnicodeWidthChar;
@@ -124,7 +125,16 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
     if let Some((cell_col, ..)) = pending {
         col = cell_col + 1;
     }
-    put!(out, "\x1b[{row};{col}H");
+    if is_out_of_reach(view) {
+        out.extend_from_slice(b"\x1b8");
+        match (col - 1).cmp(&state.saved.1) {
+            Ordering::Greater => put!(out, "\x1b[{}C", col - 1 - state.saved.1),
+            Ordering::Less => put!(out, "\x1b[{}D", state.saved.1 - (col - 1)),
+            Ordering::Equal => {}
+        }
+    } else {
+        put!(out, "\x1b[{row};{col}H");
+    }
     if let Some((_, text, style)) = pending {
         // Writing the last cell again brings back the state in which the next character wraps.
         style.write_sgr(out);
@@ -139,6 +149,13 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
     if state.shifted {
         out.push(0x0e);
     }
+}
+
+/// Whether the cursor is outside of margins that it is addressed within. Only the saved position leads there.
+fn is_out_of_reach(view: &View) -> bool {
+    let row = view.cursor.row;
+    let is_outside = view.state.margins.is_some_and(|(top, bottom)| !(top..=bottom).contains(&row));
+    view.modes.origin && is_outside && view.state.saved.0 == row
 }
 
 /// The last character of the cursor's row, when it reaches the margin: its column, text and style.
