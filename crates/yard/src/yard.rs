@@ -29,7 +29,7 @@ pub struct YardConfig {
     pub state: PathBuf,
     /// Limits of each terminal's log.
     pub log: LogConfig,
-    /// Most programs that run at once. Each needs about four descriptors of the server.
+    /// Most programs that run at once. Each needs about five descriptors of the server.
     pub max_running: usize,
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
