@@ -112,6 +112,7 @@ class Terminals:
                 yield_ms=yield_ms(yield_time_s, START_DEFAULT_MS),
                 cap=max_output_tokens,
                 until=self._until,
+                since=0 if started.next and self._until else None,
             )
         except BaseException:
             await self.discard(terminal.id)
