@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
+use tokio::sync::watch;
 
 use crate::position::Position;
 use crate::record::Record;
@@ -24,6 +25,8 @@ pub(crate) struct Entry {
     last_used_us: AtomicU64,
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
+    /// Counts the changes of its mail.
+    pub(crate) mail: watch::Sender<u64>,
 }
 
 impl Entry {
@@ -36,6 +39,7 @@ impl Entry {
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
+            mail: watch::channel(0).0,
         };
         entry.used(now);
         entry

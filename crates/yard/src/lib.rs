@@ -13,6 +13,7 @@ mod events;
 mod exec;
 mod follow;
 mod ids;
+pub mod inbox;
 mod keys;
 mod lane;
 mod life;
