@@ -51,7 +51,7 @@ impl Yard {
             return Err(YardError::TerminalExited(at));
         }
         let message = self.inner.store.retry(id).await?;
-        self.tell_mail(std::slice::from_ref(&message));
+        self.tell_arrival(&message);
         Ok(message)
     }
 }

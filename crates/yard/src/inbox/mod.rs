@@ -10,15 +10,18 @@ mod look;
 mod pump;
 mod send;
 
+use std::sync::Arc;
+
 pub use handover::{Handover, Refused, Word};
 pub use look::Which;
 pub use ptyard_store::inbox::{Message, MessageState, Page, Purpose, Turn, Urgency};
 pub use send::{SendSpec, Until};
 
-use ptyard_core::TerminalId;
 use serde_json::json;
 
+use crate::entry::Entry;
 use crate::error::YardError;
+use crate::spec::TerminalRef;
 use crate::yard::Yard;
 
 /// How many messages that are delivered, failed or cancelled are kept, of all terminals together. Of more, the oldest
@@ -50,14 +53,20 @@ impl Yard {
             });
             self.inner.events.push("message", Some(message.to), data);
         }
-        if let Some(message) = messages.first() {
-            self.mail_changed(message.to);
+        if let Some(entry) = messages.first().and_then(|message| self.receiver(message)) {
+            entry.mail.send_modify(|changes| *changes += 1);
         }
     }
 
-    pub(crate) fn mail_changed(&self, receiver: TerminalId) {
-        if let Ok(entry) = self.find(&crate::spec::TerminalRef::Id(receiver)) {
-            entry.mail.send_modify(|changes| *changes += 1);
+    /// The same of a message that waits from now on; whoever hands it over is woken.
+    fn tell_arrival(&self, message: &Message) {
+        self.tell_mail(std::slice::from_ref(message));
+        if let Some(entry) = self.receiver(message) {
+            entry.arrivals.send_modify(|arrivals| *arrivals += 1);
         }
+    }
+
+    fn receiver(&self, message: &Message) -> Option<Arc<Entry>> {
+        self.find(&TerminalRef::Id(message.to)).ok()
     }
 }

@@ -24,7 +24,7 @@ impl Yard {
         let pump = Pump {
             yard: Arc::downgrade(&self.inner),
             receiver: entry.id(),
-            changes: entry.mail.subscribe(),
+            arrivals: entry.arrivals.subscribe(),
             unsaid: VecDeque::new(),
             agent,
         };
@@ -39,8 +39,7 @@ impl Yard {
 struct Pump<H> {
     yard: Weak<Inner>,
     receiver: TerminalId,
-    /// Counts the changes of this terminal's mail.
-    changes: watch::Receiver<u64>,
+    arrivals: watch::Receiver<u64>,
     /// Words that the store has not taken yet. At most two of each attempt, and there is one attempt.
     unsaid: VecDeque<Word>,
     agent: H,
@@ -61,7 +60,7 @@ impl<H: Handover> Pump<H> {
                     Some(word) => self.unsaid.push_back(word),
                     None => return,
                 },
-                changed = self.changes.changed() => if changed.is_err() {
+                changed = self.arrivals.changed() => if changed.is_err() {
                     return;
                 },
                 () = tokio::time::sleep(AGAIN), if behind => {}
@@ -71,8 +70,8 @@ impl<H: Handover> Pump<H> {
 
     /// Writes down what was said, then hands over what is due.
     async fn work(&mut self, yard: &Yard) -> Result<(), StoreError> {
-        // What changes from here on is looked at again.
-        self.changes.borrow_and_update();
+        // What arrives from here on is looked at again.
+        self.arrivals.borrow_and_update();
         while let Some(word) = self.unsaid.front() {
             note(yard, word).await?;
             self.unsaid.pop_front();
@@ -100,8 +99,6 @@ impl<H: Handover> Pump<H> {
                 note(yard, word).await?;
                 self.unsaid.pop_front();
             }
-            // It waits for the next word, not for the change it has made itself.
-            self.changes.borrow_and_update();
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ impl Yard {
             return self.message(posted.id).await;
         }
         let message = accepted(new, posted);
-        self.tell_mail(std::slice::from_ref(&message));
+        self.tell_arrival(&message);
         if posted.id.get().is_multiple_of(FORGET_EVERY) {
             self.inner.store.forget_settled(SETTLED_KEPT).await?;
         }
