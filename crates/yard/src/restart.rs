@@ -92,8 +92,9 @@ impl Yard {
             Some(running) => {
                 let surroundings = Surroundings {
                     clock: self.inner.clock,
-                    log: self.inner.config.log,
+                    log: record.limits.log(self.inner.config.log),
                     observer: Arc::new(EventObserver { id, events: self.inner.events.clone() }),
+                    limits: record.limits.in_time(self.inner.clock),
                     pauses: self.inner.config.pauses.clone(),
                 };
                 Terminal::resume(running, resumed, surroundings)

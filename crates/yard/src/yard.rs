@@ -138,6 +138,12 @@ impl Yard {
         self.registry().find(at)
     }
 
+    /// How many short ids are used up: those of terminals there are, and those that somebody was told.
+    #[must_use]
+    pub fn short_ids_in_use(&self) -> usize {
+        self.registry().short_ids.in_use()
+    }
+
     /// All terminals, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Info> {
