@@ -129,6 +129,10 @@ codes! {
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
     Unsupported = "unsupported", retry no, hint "";
+    /// The place where the program was to run cannot be reached, or lets nobody in.
+    BackendUnreachable = "backend_unreachable", retry yes, hint "`ptyard doctor` shows which places can be reached; the message says why";
+    /// The image, container, host or pane does not exist.
+    PlaceNotFound = "place_not_found", retry no, hint "check what stands behind the colon of `--backend`";
     /// There is no such condition.
     UnsupportedCondition = "unsupported_condition", retry no, hint "conditions are exit, quiet:MS, regex:RE, prompt and status:NAME";
     /// The signal name is unknown.

@@ -114,6 +114,7 @@ pub fn exit_status(code: ErrorCode) -> u8 {
     match code {
         C::NoServer => status::NO_SERVER,
         C::InvalidArgument
+        | C::InvalidSchedule
         | C::InvalidSize
         | C::InvalidRegex
         | C::UnsupportedCondition
@@ -154,10 +155,21 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::LimitUnavailable
         | C::TooManyTerminals
         | C::Unsupported
+        | C::BackendUnreachable
+        | C::PlaceNotFound
         | C::Survivors
         | C::Unauthorized
         | C::Forbidden
         | C::Incompatible
+        | C::UnknownProfile
+        | C::InvalidProfile
+        | C::UnknownSession
+        | C::SelfSend
+        | C::NoReceiver
+        | C::TooDeep
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::NotAsking
         | C::Stopping
         | C::Internal => status::FAILED,
     }

@@ -17,6 +17,7 @@ pub mod failure;
 mod keep;
 mod logging;
 mod mcp;
+mod places;
 mod print;
 mod run;
 mod serve;

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::failure::Failure;
 use crate::keep;
 use crate::logging::{self, LogFilter};
+use crate::places;
 use crate::start::{self, Readiness};
 use crate::state::State;
 
@@ -120,6 +121,7 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
     let config = YardConfig {
         keeper: Some(keep::command(state, options.log.as_ref())?),
+        elsewhere: places::backends(),
         ..YardConfig::new(state.dir())
     };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;

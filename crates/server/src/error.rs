@@ -51,9 +51,11 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
         C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
-        C::ProgramNotFound | C::ProgramNotExecutable | C::CwdNotFound | C::CwdNotAccessible => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        C::ProgramNotFound
+        | C::ProgramNotExecutable
+        | C::CwdNotFound
+        | C::CwdNotAccessible
+        | C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
         C::InputQueueFull | C::InboxFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
         C::SpawnFailed
         | C::StateUnwritable
@@ -63,6 +65,7 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::Survivors
         | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
+        C::BackendUnreachable => StatusCode::BAD_GATEWAY,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
     }

@@ -12,10 +12,19 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
+use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
+
+mod abilities;
+
+pub use abilities::{
+    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, Questions, SignalReach,
+    SizeKnown, Streams,
+};
 
 /// How a program's standard streams are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +62,11 @@ pub struct StartSpec {
     pub id: TerminalId,
     /// Program and arguments, passed as they are: no shell reads them. Never empty.
     pub argv: Vec<String>,
-    /// The working directory, absolute.
+    /// The working directory, absolute; empty is where programs of a place elsewhere start by themselves, which
+    /// [`Grounds::Here`] does not have.
     pub cwd: PathBuf,
-    /// The whole environment: what is not here, the program does not see.
+    /// The whole environment: what is not here, the program does not see. Elsewhere ([`Grounds::Elsewhere`]) the
+    /// place's own variables come in addition.
     pub env: BTreeMap<String, String>,
     /// Its standard streams.
     pub io: Io,
@@ -120,6 +131,8 @@ pub struct Started {
     pub sink: Option<Box<dyn Sink>>,
     /// Everything else.
     pub control: Box<dyn Control>,
+    /// Who answers what it asks its terminal.
+    pub questions: Questions,
     /// Process id on the backend's side, when it has one.
     pub pid: Option<u32>,
     /// The ceilings it is not held to, each with the reason.
@@ -139,10 +152,36 @@ pub struct Earlier {
 /// A future owned by whoever asked.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Whose environment and files the programs of a backend see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// Those of this machine and user.
+    Here,
+    /// Those of another place: nothing of this machine's environment means anything there.
+    Elsewhere,
+}
+
 /// A place where programs run.
 pub trait Backend: Send + Sync {
     /// The word for it: `local`, `docker`, ...
     fn name(&self) -> &'static str;
+
+    /// Whose environment and files its programs see.
+    fn grounds(&self) -> Grounds {
+        Grounds::Here
+    }
+
+    /// What it can do. The rest is refused with [`ControlError::Unsupported`].
+    fn abilities(&self) -> Abilities {
+        Abilities::EVERYTHING
+    }
+
+    /// The same backend at one of its places, as it is written behind the colon of `docker:IMAGE` or `ssh:HOST`;
+    /// empty when nothing was written. A backend without places refuses any.
+    ///
+    /// # Errors
+    /// When there can be no such place. Whether it can be reached is seen when a program is started.
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError>;
 
     /// Starts a program. When the future is dropped, or fails, nothing is left running. Ceilings that cannot be held here
     /// are dealt with as they say.
@@ -215,6 +254,27 @@ pub struct TtyState {
     pub program_in_foreground: bool,
 }
 
+impl TtyState {
+    /// What the settings `modes` say, when `foreground_group` is in the foreground and the program's own is `own_group`.
+    #[must_use]
+    pub fn of(modes: &Termios, foreground_group: Option<u32>, own_group: u32) -> Self {
+        let local = modes.local_modes;
+        Self {
+            line_mode: local.contains(LocalModes::ICANON),
+            echo: local.contains(LocalModes::ECHO),
+            // Line editors of the readline kind change all settings in one step, so there is no moment at which they
+            // read and do not look like it. Full-screen programs either take signals as keys too, or leave the
+            // literal-next key alone.
+            line_editor: !local.intersects(LocalModes::ICANON | LocalModes::ECHO)
+                && local.contains(LocalModes::ISIG)
+                && modes.special_codes[SpecialCodeIndex::VLNEXT] == 0,
+            flow_control: modes.input_modes.contains(InputModes::IXON),
+            foreground_group,
+            program_in_foreground: foreground_group == Some(own_group),
+        }
+    }
+}
+
 /// The remaining controls of a program.
 pub trait Control: Send {
     /// The program's end, once known; asked again after `Ready` it answers the same. `descendants` is left 0.
@@ -255,6 +315,17 @@ pub struct StartError {
     pub code: ErrorCode,
     /// What happened, with the operating system's word for it.
     pub message: String,
+}
+
+impl StartError {
+    /// A backend without places was given one.
+    #[must_use]
+    pub fn no_places(backend: &str, place: &str) -> Self {
+        Self {
+            code: ErrorCode::InvalidArgument,
+            message: format!("the {backend} backend has no places, so {backend}:{place} is none"),
+        }
+    }
 }
 
 /// Why a control did nothing.

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
-use ptyard_terminal::backend::{Io, StartSpec};
+use ptyard_terminal::backend::{Grounds, Io, StartSpec};
 use ptyard_terminal::local::Identity;
-use ptyard_terminal::local::env::clean_environment;
+use ptyard_terminal::local::env::{clean_environment, environment_elsewhere};
 use ptyard_terminal::log::LogWriter;
 use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
@@ -62,12 +62,16 @@ impl Yard {
     async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {
         let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
+        let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
         let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
-        let env = clean_environment(place.id, &spec.caller_env, &spec.env, spec.io);
+        let env = match grounds {
+            Grounds::Here => clean_environment(place.id, &spec.caller_env, &spec.env, spec.io),
+            Grounds::Elsewhere => environment_elsewhere(place.id, &spec.env, spec.io),
+        };
         let argv = argv(&spec.program, &env)?;
-        let cwd = cwd(spec.cwd.as_deref(), &env)?;
+        let cwd = cwd(spec.cwd.as_deref(), grounds, &env)?;
         self.remove_overdue();
 
         let shown = shown_environment(&env, &spec.env);
@@ -102,7 +106,7 @@ impl Yard {
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
         self.write_down(&record).await?;
-        let starting = async move { Terminal::start(&*backend, start, log, surroundings).await };
+        let starting = async move { Terminal::start(backend.as_ref(), start, log, surroundings).await };
         let terminal = self.inner.lanes.run(starting).await.map_err(|LanesEnd| YardError::Stopping)??;
         terminal.unheld().clone_into(&mut limits.unheld);
         record.limits = limits;
@@ -246,7 +250,11 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
     }
 }
 
-fn cwd(asked: Option<&Path>, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
+/// The directory asked for, else the user's home here, and elsewhere the one the place has for its programs.
+fn cwd(asked: Option<&Path>, grounds: Grounds, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
+    if asked.is_none() && grounds == Grounds::Elsewhere {
+        return Ok(PathBuf::new());
+    }
     let cwd = asked
         .map_or_else(|| env.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from), Path::to_owned);
     if !cwd.is_absolute() {

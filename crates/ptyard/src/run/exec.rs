@@ -61,6 +61,7 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
         command: args.command,
         shell: args.shell,
         login: args.no_login.then_some(false),
+        cwd: directory(args.backend.as_deref(), args.cwd.as_deref())?,
         backend: args.backend,
         name: args.name,
         tty: args.tty,
@@ -69,7 +70,6 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
             StdinArg::Null => StdinKind::Null,
             StdinArg::Pipe => StdinKind::Pipe,
         },
-        cwd: Some(working_directory(args.cwd.as_deref())?),
         env: environment::given(&args.env)?,
         caller_env: environment::of_caller(),
         policy: None,
@@ -77,6 +77,20 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
         limits: limit::request(&args.limits, args.best_effort),
         window: args.window.into(),
     })
+}
+
+/// Here, where programs start unless told otherwise is where the command is run; elsewhere this machine's directories
+/// mean nothing, so one is sent only when it was given, and as it was.
+fn directory(backend: Option<&str>, given: Option<&Path>) -> Result<Option<String>, Failure> {
+    match (backend, given) {
+        (None | Some("local"), _) => working_directory(given).map(Some),
+        (Some(_), Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
+        (Some(backend), Some(given)) => Err(Failure::usage(
+            format!("the working directory {} is not absolute", given.display()),
+            format!("on {backend} it cannot be taken from where you are"),
+        )),
+        (Some(_), None) => Ok(None),
+    }
 }
 
 /// The directory given, made absolute, or the one this process is in. Whether it exists is for the server to say.

@@ -40,7 +40,7 @@ use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
 use crate::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
+    BoxFuture, Control, ControlError, Io, KillReport, Questions, Signal, Sink, Source, Started, Target,
 };
 use crate::clock::Clock;
 use crate::intent::Intent;
@@ -82,6 +82,7 @@ pub(crate) struct Actor {
     /// The request for bracketed paste that was seen last, by its offset, and the group in the foreground then.
     paste_asked: (u64, Option<u32>),
     answers: Answers,
+    questions: Questions,
     looks: Looks,
     limits: LimitWatch,
     /// When a log that could not be written is tried again.
@@ -159,6 +160,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         scanner: Scanner::new(),
         paste_asked: (0, None),
         answers: Answers::default(),
+        questions: parts.started.questions,
         looks: Looks::default(),
         limits: LimitWatch::new(TimeLimits::default(), Moment::EPOCH),
         held_back: None,

@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Limit, Size};
-use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -139,14 +138,7 @@ impl Control for LocalControl {
     fn tty_state(&mut self) -> Option<TtyState> {
         let modes = streams::attributes(self.tty.as_ref()?).ok()?;
         let foreground_group = self.foreground_group();
-        Some(TtyState {
-            line_mode: modes.local_modes.contains(LocalModes::ICANON),
-            echo: modes.local_modes.contains(LocalModes::ECHO),
-            line_editor: is_line_editor(&modes),
-            flow_control: modes.input_modes.contains(InputModes::IXON),
-            foreground_group,
-            program_in_foreground: foreground_group == Some(self.pid),
-        })
+        Some(TtyState::of(&modes, foreground_group, self.pid))
     }
 
     fn foreground_command(&mut self) -> Option<String> {
@@ -170,15 +162,6 @@ fn name_in_group(pid: u32, group: u32) -> Option<String> {
     let (name, fields) = rest.rsplit_once(')')?;
     let its_group: u32 = fields.split_whitespace().nth(2)?.parse().ok()?;
     (its_group == group).then(|| name.to_owned())
-}
-
-/// Line editors of the readline kind change all settings in one step, so there is no moment at which they read and do not
-/// look like it. Full-screen programs either take signals as keys too, or leave the literal-next key alone.
-fn is_line_editor(modes: &Termios) -> bool {
-    let local = modes.local_modes;
-    !local.intersects(LocalModes::ICANON | LocalModes::ECHO)
-        && local.contains(LocalModes::ISIG)
-        && modes.special_codes[SpecialCodeIndex::VLNEXT] == 0
 }
 
 impl Drop for LocalControl {

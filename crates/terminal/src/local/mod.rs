@@ -20,6 +20,7 @@ mod kill;
 pub mod launcher;
 mod lookup;
 mod open_files;
+mod other;
 mod signal;
 mod strays;
 mod streams;
@@ -36,7 +37,7 @@ use tokio::io::Interest;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::backend::{Backend, BoxFuture, Earlier, Sink, StartError, StartSpec, Started};
+use crate::backend::{Backend, BoxFuture, Earlier, Questions, Sink, StartError, StartSpec, Started};
 use crate::log::LogConfig;
 use crate::sys::watched::WatchedFd;
 
@@ -46,6 +47,7 @@ pub use self::identity::Identity;
 use self::keeper::{KeeperCommand, KeeperError, Supply};
 use self::launcher::{Ends, Launched, Launcher, Order};
 pub use self::open_files::raise_open_files;
+pub use self::other::OtherProcess;
 pub use self::signal::UnknownSignal;
 use self::streams::{FdSource, PipeSink, TtySink};
 use self::tree::Tree;
@@ -144,6 +146,10 @@ impl LocalBackend {
 impl Backend for LocalBackend {
     fn name(&self) -> &'static str {
         "local"
+    }
+
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        if place.is_empty() { Ok(self) } else { Err(StartError::no_places("local", place)) }
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
@@ -309,5 +315,5 @@ fn wire(
         }
     };
     let (source, control) = (Box::new(source), Box::new(control));
-    Ok(Started { source, sink, control, pid: Some(pid), unheld: Vec::new() })
+    Ok(Started { source, sink, control, questions: Questions::Ours, pid: Some(pid), unheld: Vec::new() })
 }

@@ -44,8 +44,9 @@ impl Agent {
             cwd: directory.path().to_owned(),
             env: clean_environment(id, &BTreeMap::new(), &given, io),
             io,
+            ceilings: Default::default(),
         };
-        let Started { source, sink, control, pid } = soon("a start", backend.start(spec)).await.unwrap();
+        let Started { source, sink, control, pid, .. } = soon("a start", backend.start(spec)).await.unwrap();
         Self {
             record: Record::at(record),
             pid: pid.unwrap(),

@@ -44,7 +44,7 @@ async fn case_k01_a_wall_limit_ends_the_whole_tree_and_gives_what_was_printed() 
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(200), stream.next()).await {
         events.push((event.kind, event.data));
     }
-    assert!(events.contains(&("limit", serde_json::json!({ "limit": Limit::Wall }))), "{events:?}");
+    assert!(events.contains(&("limit".into(), serde_json::json!({ "limit": Limit::Wall }))), "{events:?}");
 }
 
 #[tokio::test]
