@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{events, life, look, meta, stream, windows};
+use crate::routes::{events, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -29,6 +29,11 @@ use crate::routes::{events, life, look, meta, stream, windows};
         life::close_stdin,
         life::kill,
         stream::stream,
+        mail::send,
+        mail::inbox,
+        mail::message,
+        mail::cancel,
+        mail::retry,
         events::events,
         meta::version,
         meta::openapi,

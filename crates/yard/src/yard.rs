@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::ErrorCode;
-use ptyard_store::Store;
 use ptyard_store::sqlite::SqliteStore;
+use ptyard_store::{Owner, Store};
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
@@ -16,6 +16,7 @@ use ptyard_terminal::{Clock, Pauses, TerminalError};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::ids;
 use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
@@ -67,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
     pub(crate) store: Arc<dyn Store>,
+    /// Under which name this life of the server works on the store.
+    pub(crate) owner: Owner,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
@@ -118,6 +121,7 @@ impl Yard {
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
             store,
+            owner: Owner::new(ids::new_owner()),
             events,
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
@@ -127,6 +131,7 @@ impl Yard {
         };
         let yard = Self { inner: Arc::new(inner) };
         yard.find_earlier_terminals()?;
+        yard.find_earlier_mail()?;
         Ok(yard)
     }
 

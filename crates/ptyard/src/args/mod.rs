@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 pub(crate) mod limit;
+mod mail;
 mod program;
 mod provider;
 mod usage;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::logging::LogFilter;
 
+pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -81,6 +83,9 @@ pub(crate) enum Command {
     /// Show all that is known of a program
     Info(IdArg),
     Attach(AttachArgs),
+    Send(SendArgs),
+    Inbox(InboxArgs),
+    Message(MessageArgs),
     /// Print what happens: starts, exits, resizes, ...
     Events {
         /// Begin after this event number [default: the oldest kept; with --follow: now]

@@ -110,7 +110,12 @@ impl Client {
 
 /// The path of a terminal, its id made safe for a URL: a name may hold anything.
 pub(super) fn at(id: &str, rest: &str) -> String {
-    let mut path = String::from("/v1/terminals/");
+    segment("/v1/terminals/", id) + rest
+}
+
+/// A path that ends in an id, made safe for a URL.
+pub(super) fn segment(before: &str, id: &str) -> String {
+    let mut path = before.to_owned();
     for byte in id.bytes() {
         if byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'_' | b'~')
@@ -121,7 +126,7 @@ pub(super) fn at(id: &str, rest: &str) -> String {
             let _ = write!(path, "%{byte:02X}");
         }
     }
-    path + rest
+    path
 }
 
 #[cfg(test)]

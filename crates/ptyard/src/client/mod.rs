@@ -7,6 +7,7 @@
 mod call;
 mod error;
 mod events;
+mod mail;
 mod stream;
 
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ mod doctor;
 mod events;
 mod exec;
 mod list;
+mod mail;
 mod provider;
 mod read;
 mod screen;
@@ -132,6 +133,9 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::List => list::list(place).await,
         Command::Info(at) => list::info(place, &at.id).await,
         Command::Attach(args) => attach::attach(place, &args).await,
+        Command::Send(args) => mail::send(place, args).await,
+        Command::Inbox(args) => mail::inbox(place, &args).await,
+        Command::Message(args) => mail::message(place, &args).await,
         Command::Events { since, follow } => events::events(place, since, follow).await,
         Command::Mcp => mcp::serve(place).await,
         Command::Doctor => doctor::doctor(place).await,

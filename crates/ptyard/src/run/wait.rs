@@ -17,7 +17,7 @@ pub(super) async fn wait(place: &Place, args: WaitArgs) -> Result<u8, Failure> {
     Ok(if holds(&reply, &request.until) { status::DONE } else { status::FAILED })
 }
 
-fn milliseconds(seconds: f64) -> Result<u64, Failure> {
+pub(super) fn milliseconds(seconds: f64) -> Result<u64, Failure> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .and_then(|timeout| u64::try_from(timeout.as_millis()).ok())

@@ -3,6 +3,7 @@
 pub(crate) mod events;
 pub(crate) mod life;
 pub(crate) mod look;
+pub(crate) mod mail;
 pub(crate) mod meta;
 pub(crate) mod stream;
 pub(crate) mod windows;
@@ -51,6 +52,10 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/terminals/{id}/close-stdin", post(life::close_stdin))
         .route("/v1/terminals/{id}/kill", post(life::kill))
         .route("/v1/terminals/{id}/stream", get(stream::stream))
+        .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
+        .route("/v1/messages/{mid}", get(mail::message))
+        .route("/v1/messages/{mid}/cancel", post(mail::cancel))
+        .route("/v1/messages/{mid}/retry", post(mail::retry))
         .route("/v1/events", get(events::events))
         .route("/v1/version", get(meta::version))
         .route("/v1/openapi.json", get(meta::openapi))
