@@ -93,6 +93,9 @@ pub(crate) struct RawComposer {
     pub(crate) placeholder: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) dim_is_placeholder: bool,
+    /// It is one only while the cursor stands on it.
+    #[serde(default)]
+    pub(crate) has_cursor: bool,
     #[serde(default)]
     pub(crate) folded: Option<Spanned<String>>,
 }
