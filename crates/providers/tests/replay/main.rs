@@ -156,7 +156,7 @@ fn what_was_typed_stands_in_the_composer_until_its_enter() {
                     typed.clear();
                 }
                 Kind::Input(text) if text.len() > 8 => {
-                    typed = text.replace("\x1b[200~", "").replace("\x1b[201~", "")
+                    typed = text.replace("\x1b[200~", "").replace("\x1b[201~", "");
                 }
                 _ => {}
             }
