@@ -10,3 +10,6 @@ mod stitch;
 mod text;
 
 pub use reader::{Answer, Reader};
+
+#[cfg(test)]
+mod tests;

@@ -150,3 +150,6 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
