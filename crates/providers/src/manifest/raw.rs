@@ -139,6 +139,8 @@ pub(crate) struct RawAnswer {
 pub(crate) struct RawSelftest {
     pub(crate) screen: String,
     #[serde(default)]
+    pub(crate) cursor_hidden: bool,
+    #[serde(default)]
     pub(crate) turns: u64,
     pub(crate) status: Status,
     #[serde(default)]
