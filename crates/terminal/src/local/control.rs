@@ -25,7 +25,7 @@ use super::{kill, streams, tty};
 ///    that reaps, so the number means the program meanwhile.
 pub(super) struct LocalControl {
     pub(super) pid: u32,
-    pub(super) pidfd: OwnedFd,
+    pub(super) pidfd: Arc<OwnedFd>,
     pub(super) tty: Option<Arc<WatchedFd>>,
     pub(super) tree: Arc<Tree>,
     pub(super) exit: watch::Receiver<Option<Exit>>,

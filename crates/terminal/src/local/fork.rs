@@ -84,6 +84,12 @@ impl Child {
         Ok(Self { forked, reaped: false })
     }
 
+    /// A child of this process that it forked before it became this program.
+    pub(super) fn found(pid: u32, pidfd: OwnedFd) -> Self {
+        awaited().insert(pid);
+        Self { forked: Forked { pid, pidfd }, reaped: false }
+    }
+
     pub(super) const fn pid(&self) -> u32 {
         self.forked.pid
     }

@@ -12,8 +12,9 @@ use rustix::net::SocketFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::opening::Hello;
 use super::packet::{self, Packet, Received};
-use super::protocol::{Hello, KeptProgram, PROTOCOL, ToKeeper, ToServer};
+use super::protocol::{KeptProgram, PROTOCOL, ToKeeper, ToServer};
 use super::{KeeperCommand, KeeperError, KeeperPlace};
 use crate::log::LogConfig;
 use crate::sys;
@@ -35,6 +36,8 @@ pub(super) struct Handover {
     pub(super) pidfd: OwnedFd,
     /// The directory of its cgroups and its lock; `None` when it has none.
     pub(super) home: Option<(PathBuf, OwnedFd)>,
+    /// The same of keepers that died.
+    pub(super) homes: Vec<(PathBuf, OwnedFd)>,
     pub(super) kept: Vec<(KeptProgram, Vec<OwnedFd>)>,
 }
 
@@ -141,14 +144,15 @@ fn attach(socket: OwnedFd, log: LogConfig) -> Result<Handover, KeeperError> {
     let pidfd =
         sys::spawn::open_pidfd(hello.pid).map_err(KeeperError::io("cannot watch the keeper's process"))?;
     say(&socket, &ToKeeper::Attach { log: log.into() })?;
-    let mut kept = Vec::new();
+    let (mut kept, mut homes) = (Vec::new(), Vec::new());
     loop {
         let received = hear(&socket)?;
         match understood(&received)? {
             ToServer::Kept(program) => kept.push((program, received.descriptors)),
+            ToServer::Home { path } => homes.extend(Some(path).zip(received.descriptors.into_iter().next())),
             ToServer::Attached { home } => {
                 let home = home.zip(received.descriptors.into_iter().next());
-                return Ok(Handover { socket, pid: hello.pid, pidfd, home, kept });
+                return Ok(Handover { socket, pid: hello.pid, pidfd, home, homes, kept });
             }
             _ => return Err(KeeperError::Garbled),
         }

@@ -23,14 +23,17 @@
 //! 3. A program is forgotten when the server says so; a keeper with no program and no server exits.
 
 mod client;
+mod holdings;
 mod kept;
 mod link;
+mod opening;
 mod packet;
 mod process;
 mod protocol;
 mod reaper;
 mod seat;
 mod supply;
+mod ward;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

@@ -113,6 +113,8 @@ struct Keeper<'a> {
     listener: OwnedFd,
     children: OwnedFd,
     home: Option<Arc<Home>>,
+    /// The cgroups of keepers that died, which nobody shall clear away while programs live in them.
+    homes: Vec<Arc<Home>>,
     limits: LogConfig,
     seat: Option<Seat>,
     waiting: VecDeque<OwnedFd>,
@@ -151,6 +153,7 @@ impl<'a> Keeper<'a> {
             listener,
             children,
             home,
+            homes: Vec::new(),
             limits: LogConfig::default(),
             seat: None,
             waiting: VecDeque::new(),

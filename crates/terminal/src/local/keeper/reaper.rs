@@ -82,7 +82,10 @@ impl Reaper for KeptReaper {
     fn reap(&mut self) -> Exit {
         let exit = match &self.end {
             End::Told(exit) => {
-                let _ = self.link.say(&ToKeeper::Reap(self.id));
+                // A keeper that died after it told has left the dead program to somebody, maybe to this process.
+                if self.link.say(&ToKeeper::Reap(self.id)).is_err() && self.reaped_before.is_none() {
+                    let _ = self.ask_the_system();
+                }
                 exit.clone()
             }
             End::Awaited(_) | End::Untold => self.ask_the_system(),
