@@ -145,6 +145,9 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::Unauthorized
         | C::Forbidden
         | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState
+        | C::Replaced
         | C::Stopping
         | C::Internal => status::FAILED,
     }

@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 
 use ptyard_core::ErrorCode;
-use ptyard_terminal::local::keeper::{self, KeeperCommand, KeeperPlace};
+use ptyard_terminal::local::keeper::{self, KeeperCommand, KeeperPlace, UpgradeFrom};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, status};
+use crate::print;
 use crate::serve;
 use crate::state::State;
 
@@ -17,11 +19,12 @@ pub(crate) fn place(state: &State) -> KeeperPlace {
 }
 
 /// How a server starts the keeper of `state`: as this program.
-pub(crate) fn command(state: &State) -> Result<KeeperCommand, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(ErrorCode::Internal, format!("cannot find this program: {error}")))?;
+///
+/// Not by its path, where another version may be by then: a keeper that is started late is this version too.
+pub(crate) fn command(state: &State, upgrade: UpgradeFrom) -> KeeperCommand {
+    let program = format!("/proc/{}/exe", std::process::id()).into();
     let args = ["--state".into(), state.dir().into(), OsString::from("keeper")];
-    Ok(KeeperCommand { program, args: args.into(), place: place(state) })
+    KeeperCommand { program, name: "ptyard".to_owned(), args: args.into(), place: place(state), upgrade }
 }
 
 /// Keeps programs until none is left and no server is there.
@@ -29,11 +32,38 @@ pub(crate) fn keep(state: &State) -> Result<(), Failure> {
     serve::log_to_stderr();
     let failed =
         |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("the keeper fails: {error}"));
+    name_this_process();
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     if let Err(error) = ptyard_terminal::local::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
     keeper::run(&place(state), announce).map_err(failed)
+}
+
+/// Goes on as the keeper that this process was before it executed this program.
+pub(crate) fn resume(state: &State, estate: RawFd) -> Result<(), Failure> {
+    serve::log_to_stderr();
+    name_this_process();
+    keeper::resume(&place(state), estate).map_err(|error| {
+        Failure::new(ErrorCode::IncompatibleKeeper, format!("the keeper cannot go on: {error}"))
+    })
+}
+
+/// Says on stdout, and by the exit status, whether [`resume`] can take the estate on stdin.
+pub(crate) fn check() -> Result<u8, Failure> {
+    match keeper::check() {
+        Ok(()) => Ok(status::DONE),
+        Err(why) => {
+            print::bytes(why.as_bytes())?;
+            Ok(status::FAILED)
+        }
+    }
+}
+
+/// It was executed by another name than its own: see [`command`].
+fn name_this_process() {
+    // Only people would miss it.
+    let _ = rustix::thread::set_name(c"ptyard");
 }
 
 /// Tells the server that it can come; whoever reads this sees the end of it then.

@@ -33,6 +33,7 @@ use crate::routes::{events, life, look, meta, stream, windows};
         meta::version,
         meta::openapi,
         meta::stop,
+        meta::replace,
         meta::health,
     ),
     components(schemas(ClientNote)),

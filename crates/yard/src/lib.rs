@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod exec;
 mod follow;
+mod format;
 mod ids;
 mod keys;
 mod life;
@@ -36,4 +37,5 @@ pub use spec::{
     ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
     TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
+pub use state::check_state;
 pub use yard::{Yard, YardConfig};

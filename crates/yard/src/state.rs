@@ -5,6 +5,7 @@
 //!   lock            held (flock) by the one server of this directory; names its pid
 //!   ptyard.sock     the server's socket
 //!   keeper.sock     the socket of the keeper, the parent of all programs; `keeper.lock` is held by it
+//!   format          which form all this has, and the version that wrote it
 //!   events          from which number on no event was given
 //!   terminals/ID/   one terminal: its log, `terminal.json`, and what a next server needs (`cursor`, `sizes`, `keys`)
 //! ```
@@ -18,6 +19,7 @@ use ptyard_core::{ErrorCode, TerminalId};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::YardError;
+use crate::format;
 
 /// A state directory that is ours. The lock is held until this is dropped or the process is gone.
 #[derive(Debug)]
@@ -54,6 +56,9 @@ impl StateDir {
                 .map_err(|error| unwritable(root, &error))?;
         }
         let lock = lock(root)?;
+        if format::check(root)? != Some(format::FORMAT) {
+            format::write(root)?;
+        }
         private_directory(&root.join("terminals"))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
@@ -77,6 +82,14 @@ impl StateDir {
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// Whether this version can go on from what stands in a state directory; an error says why not. Changes nothing.
+///
+/// # Errors
+/// [`ErrorCode::IncompatibleState`] when another version wrote it in a form that this one does not know.
+pub fn check_state(root: &Path) -> Result<(), YardError> {
+    format::check(root).map(drop)
 }
 
 /// Makes a directory only its owner can enter, with its parents.

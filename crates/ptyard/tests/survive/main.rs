@@ -6,3 +6,5 @@ mod keeper;
 mod kills;
 mod restart;
 mod stage;
+mod upgrade;
+mod viewer;

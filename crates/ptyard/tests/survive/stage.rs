@@ -1,7 +1,7 @@
 //! A state directory whose servers are killed, and what is asked of them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,17 @@ impl Stage {
         number(&version["server"]["pid"]) as u32
     }
 
+    /// The process id of the server that runs; 0 when none answers.
+    pub(crate) fn running_server(&self) -> u32 {
+        self.json(&["version"])["server"]["pid"].as_u64().unwrap_or(0) as u32
+    }
+
+    /// A server in the foreground, which is killed with its guard.
+    pub(crate) fn serve(&self, args: &[&str]) -> Foreground {
+        let mut command = self.command(&[&["serve"], args].concat());
+        Foreground(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
     pub(crate) fn keeper(&self) -> u32 {
         std::fs::read_to_string(self.state().join("keeper.lock")).unwrap().trim().parse().unwrap()
     }
@@ -88,6 +99,16 @@ impl Stage {
         let reply = self.json(&["wait", id, "--until", "exit", "--timeout", &limit]);
         assert!(!reply["exit"].is_null(), "{id}: {reply}");
         reply["exit"].clone()
+    }
+}
+
+/// A server of a test.
+pub(crate) struct Foreground(pub(crate) Child);
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

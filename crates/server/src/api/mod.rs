@@ -19,6 +19,7 @@
 //! | GET /v1/version | | [`Version`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
+//! | POST /v1/replace | | [`Leaving`] |
 //! | GET /healthz | | `ok` as text; needs no token |
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
@@ -31,8 +32,8 @@ mod request;
 pub mod stream;
 
 pub use reply::{
-    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LogInfo, ReadReply, ScreenCursor, ScreenReply,
-    SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, Leaving, LogInfo, ReadReply, ScreenCursor,
+    ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
     ClientPolicy, ExecRequest, Input, KillRequest, ResizeRequest, SignalRequest, StdinKind, WaitRequest,

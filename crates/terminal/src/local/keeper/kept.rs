@@ -235,6 +235,11 @@ impl Kept {
         self.output = if self.ends.is_some() { Output::Open } else { Output::Ended };
     }
 
+    /// Opens its log anew when there is more to read.
+    pub(super) fn close_log(&mut self) {
+        self.writer = None;
+    }
+
     /// A server has looked at everything up to now: what comes next is unseen.
     pub(super) fn server_left(&mut self) {
         self.unseen_from = None;

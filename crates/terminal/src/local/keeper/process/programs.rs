@@ -115,7 +115,7 @@ impl Keeper<'_> {
         }
     }
 
-    fn keep_program(&mut self, number: u64, program: Kept) {
+    pub(super) fn keep_program(&mut self, number: u64, program: Kept) {
         if let Err(error) =
             epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), EventFlags::IN)
         {

@@ -9,7 +9,7 @@ use rustix::net::SocketFlags;
 
 use super::{About, Keeper};
 use crate::local::keeper::kept::Kept;
-use crate::local::keeper::opening::Hello;
+use crate::local::keeper::opening::{First, Hello, Upgrade};
 use crate::local::keeper::packet::{self, Packet, Received};
 use crate::local::keeper::protocol::{PROTOCOL, ToKeeper, ToServer};
 use crate::local::keeper::seat::{Outgoing, Phase, Seat, Watch};
@@ -58,13 +58,20 @@ impl Keeper<'_> {
 
     fn follow(&mut self, received: Received) -> io::Result<()> {
         let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.phase == Phase::New {
-            let hello: Hello = received.message()?;
-            seat.push(Outgoing::Plain(Packet::new(&Hello::ours())?));
-            if hello.protocol == PROTOCOL {
-                seat.phase = Phase::Greeted;
+        if matches!(seat.phase, Phase::New | Phase::Greeted) {
+            match received.message() {
+                Ok(First::Hello(hello)) => {
+                    seat.push(Outgoing::Plain(Packet::new(&Hello::ours())?));
+                    seat.phase = if hello.protocol == PROTOCOL { Phase::Greeted } else { Phase::New };
+                    return Ok(());
+                }
+                Ok(First::Upgrade(Upgrade { upgrade })) => {
+                    self.upgrade = Some(upgrade);
+                    return Ok(());
+                }
+                Err(error) if seat.phase == Phase::New => return Err(error),
+                Err(_) => {}
             }
-            return Ok(());
         }
         match received.message()? {
             ToKeeper::Attach { log } => {
