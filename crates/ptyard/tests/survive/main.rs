@@ -4,6 +4,7 @@
 
 mod keeper;
 mod kills;
+mod neighbours;
 mod restart;
 mod stage;
 mod upgrade;
