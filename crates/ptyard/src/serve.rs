@@ -156,7 +156,12 @@ async fn host(
 /// `ptyard=debug`.
 pub(crate) fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("PTYARD_LOG").unwrap_or_else(|_| EnvFilter::new("warn,ptyard=info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        // On a full disk the log is lost. Saying so on stderr, which is the log, would be a panic.
+        .log_internal_errors(false);
     // It fails only when it was set already.
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
+    let _ = log.try_init();
 }

@@ -122,8 +122,13 @@ fn lock(root: &Path) -> Result<File, YardError> {
     }
     let written =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    written.map_err(|error| unwritable(&path, &error))?;
-    Ok(file)
+    match written {
+        // It is for people. On a full disk the programs that run want a server all the more.
+        Err(error) if unwritable(&path, &error).code() != ErrorCode::DiskFull => {
+            Err(unwritable(&path, &error))
+        }
+        _ => Ok(file),
+    }
 }
 
 #[cfg(test)]

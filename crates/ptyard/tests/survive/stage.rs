@@ -1,11 +1,14 @@
 //! A state directory whose servers are killed, and what is asked of them.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,6 +18,17 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     dir: TempDir,
+    /// What is mounted on the state directory, to be taken away at the end.
+    disk: Option<SmallDisk>,
+}
+
+/// A small file system of its own.
+struct SmallDisk(PathBuf);
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
 }
 
 impl Drop for Stage {
@@ -25,7 +39,42 @@ impl Drop for Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap(), disk: None }
+    }
+
+    /// One whose state is on a disk of 4 MiB; `None` when this machine does not let us have that.
+    pub(crate) fn on_small_disk() -> Option<Self> {
+        let mut stage = Self::new();
+        let at = stage.state();
+        std::fs::create_dir(&at).unwrap();
+        match mount("tmpfs", &at, "tmpfs", MountFlags::empty(), Some(c"size=4m,mode=0700")) {
+            Ok(()) => {
+                stage.disk = Some(SmallDisk(at));
+                Some(stage)
+            }
+            Err(error) => {
+                println!("skipped: a tmpfs cannot be mounted here: {error}");
+                None
+            }
+        }
+    }
+
+    /// Takes all the space that is left.
+    pub(crate) fn fill_disk(&self) {
+        let mut ballast = File::create(self.state().join("ballast")).unwrap();
+        while ballast.write(&[0; 4096]).is_ok_and(|count| count > 0) {}
+    }
+
+    pub(crate) fn free_disk(&self) {
+        std::fs::remove_file(self.state().join("ballast")).unwrap();
+    }
+
+    /// Makes the state read-only for whoever opens something from now on.
+    pub(crate) fn make_read_only(&self) -> ReadOnly {
+        let at = self.state();
+        mount_bind(&at, &at).unwrap();
+        mount_remount(&at, MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
+        ReadOnly(SmallDisk(at))
     }
 
     pub(crate) fn state(&self) -> PathBuf {
@@ -101,6 +150,9 @@ impl Stage {
         reply["exit"].clone()
     }
 }
+
+/// Ends with this.
+pub(crate) struct ReadOnly(#[expect(dead_code, reason = "kept for its end")] SmallDisk);
 
 /// A server of a test.
 pub(crate) struct Foreground(pub(crate) Child);

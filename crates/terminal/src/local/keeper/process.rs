@@ -93,9 +93,8 @@ impl About {
 /// When the place cannot be used, or the system refuses what nothing works without.
 pub fn run(place: &KeeperPlace, ready: impl FnOnce()) -> io::Result<()> {
     let mut lock = place.lock()?;
-    // For people, and for nothing else.
-    lock.set_len(0)?;
-    writeln!(lock, "{}", std::process::id())?;
+    // For people, and for nothing else: on a full disk programs want a keeper all the more.
+    let _unnamed = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
     let home = Home::open()
         .inspect_err(
             |error| tracing::info!(%error, "no cgroup can be used: programs are kept together by looking at all processes"),
