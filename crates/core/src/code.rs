@@ -99,6 +99,10 @@ codes! {
     StateLocked = "state_locked", retry no, hint "`ptyard stop` ends it, or give another `--state DIR`";
     /// The state directory belongs to another user.
     StateForeign = "state_foreign", retry no, hint "give a directory of your own with `--state DIR`";
+    /// The database of the state directory is damaged; nothing in it was changed.
+    StoreDamaged = "store_damaged", retry no, hint "move the file the message names away, or put a copy of it back, and start again";
+    /// The database of the state directory was made by a newer version.
+    StoreNewer = "store_newer", retry no, hint "start the newer version, or give another `--state DIR`";
     /// The disk is full.
     DiskFull = "disk_full", retry yes, hint "free some space: programs wait, nothing is lost";
     /// The bytes asked for were evicted under the quota.
@@ -111,6 +115,12 @@ codes! {
     InputQueueFull = "input_queue_full", retry yes, hint "the program is not reading; wait, or interrupt it";
     /// The same idempotency key came with other content.
     KeyConflict = "key_conflict", retry no, hint "use a new key for a new write";
+    /// No message ever had this id.
+    UnknownMessage = "unknown_message", retry no, hint "`ptyard inbox ID --all` shows the messages of a terminal";
+    /// The message is in a state in which this cannot be done to it.
+    MessageSettled = "message_settled", retry no, hint "`ptyard message MID` shows its state";
+    /// Too many messages wait for this terminal.
+    InboxFull = "inbox_full", retry yes, hint "wait until some are delivered, or cancel some";
     /// Every short id of this server's life is used up.
     IdsExhausted = "ids_exhausted", retry no, hint "restart the server: short ids are never given twice in one life";
     /// A limit on the number of terminals is reached.

@@ -14,11 +14,13 @@ pub mod moment;
 pub mod plain;
 pub mod size;
 pub mod truncate;
+pub mod turn;
+pub mod typed;
 pub mod utf8;
 pub mod window;
 
 pub use code::ErrorCode;
 pub use exit::{Cause, Exit};
-pub use id::{SessionId, TerminalId};
+pub use id::{AttemptId, HandoffId, MessageId, SessionId, TerminalId};
 pub use moment::Moment;
 pub use size::Size;

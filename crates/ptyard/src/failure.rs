@@ -131,12 +131,17 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::StateUnwritable
         | C::StateLocked
         | C::StateForeign
+        | C::StoreDamaged
+        | C::StoreNewer
         | C::DiskFull
         | C::OutputEvicted
         | C::OffsetBeyondEnd
         | C::InputTooLarge
         | C::InputQueueFull
         | C::KeyConflict
+        | C::UnknownMessage
+        | C::MessageSettled
+        | C::InboxFull
         | C::IdsExhausted
         | C::TooManyTerminals
         | C::Unsupported

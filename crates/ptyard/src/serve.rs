@@ -99,7 +99,11 @@ fn run(
         // Everything is as after a crash, which the next server knows how to go on from, but that nobody was cut off.
         Ok(Served::Leaving(_yard)) => std::process::exit(0),
         Ok(Served::Stopped) => Ok(()),
-        Err(failure) => Err(failure),
+        Err(failure) => {
+            // Dropping the runtimes would end the programs of the server before: they are for one that can start.
+            std::mem::forget(runtime);
+            return Err(failure);
+        }
     };
     // With it go the last descriptors of programs, and the connection to the keeper.
     drop(runtime);
@@ -144,7 +148,14 @@ async fn host(
         ground,
         ..ServerConfig::in_state(state.dir().to_owned())
     };
-    let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let server = match Server::bind(config, yard.clone()) {
+        Ok(server) => server,
+        Err(error) => {
+            yard.let_go();
+            return Err(Failure::new(error.code(), error.to_string()));
+        }
+    };
+    drop(yard);
     if let Some(address) = server.tcp_address() {
         tracing::info!(%address, "listening; the token is in the state directory's file `token`");
     }

@@ -25,7 +25,7 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::UnknownKey => StatusCode::BAD_REQUEST,
         C::Unauthorized => StatusCode::UNAUTHORIZED,
         C::Forbidden => StatusCode::FORBIDDEN,
-        C::UnknownTerminal | C::NotFound => StatusCode::NOT_FOUND,
+        C::UnknownTerminal | C::UnknownMessage | C::NotFound => StatusCode::NOT_FOUND,
         C::TerminalExited
         | C::TerminalRunning
         | C::NameTaken
@@ -35,6 +35,7 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::NotATty
         | C::RawMode
         | C::KeyConflict
+        | C::MessageSettled
         | C::Incompatible
         | C::IncompatibleKeeper
         | C::IncompatibleState => StatusCode::CONFLICT,
@@ -44,10 +45,14 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         C::ProgramNotFound | C::ProgramNotExecutable | C::CwdNotFound | C::CwdNotAccessible => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
-        C::InputQueueFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
-        C::SpawnFailed | C::StateUnwritable | C::StateForeign | C::Survivors | C::Internal => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
+        C::InputQueueFull | C::InboxFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
+        C::SpawnFailed
+        | C::StateUnwritable
+        | C::StateForeign
+        | C::StoreDamaged
+        | C::StoreNewer
+        | C::Survivors
+        | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::Unsupported => StatusCode::NOT_IMPLEMENTED,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping | C::Replaced => {
             StatusCode::SERVICE_UNAVAILABLE

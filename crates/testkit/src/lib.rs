@@ -1,5 +1,7 @@
-//! Test support: a backend whose programs do exactly what a test says, when it says so.
+//! Test support: a backend whose programs do exactly what a test says, when it says so, and a stand-in for a coding
+//! agent.
 
+pub mod agent;
 mod scripted;
 
 pub use scripted::{Script, ScriptedBackend};

@@ -25,7 +25,7 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InputOutcome {
     pub(crate) written: Option<Written>,
-    pub(crate) replaced: Option<u64>,
+    pub(crate) removed: Option<u64>,
 }
 
 impl Delivery {
@@ -54,7 +54,7 @@ impl Delivery {
             chunk_id: ids::chunk_id(),
             written: input.written.map(|written| written.taken as u64),
             unwritten: input.written.map(|written| written.taken_back as u64).filter(|bytes| *bytes > 0),
-            replaced: input.replaced,
+            removed: input.removed,
             warnings,
         };
         Self { ready, entry, window, now }

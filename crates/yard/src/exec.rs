@@ -18,6 +18,7 @@ use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
+use crate::lane::LanesEnd;
 use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
@@ -93,7 +94,8 @@ impl Yard {
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
         record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
-        let terminal = Terminal::start(backend, start, log, surroundings).await?;
+        let starting = async move { Terminal::start(&*backend, start, log, surroundings).await };
+        let terminal = self.inner.lanes.run(starting).await.map_err(|LanesEnd| YardError::Stopping)??;
         record.stage = Stage::Started;
         record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
         record.write(&directory).map_err(|error| unwritable(&directory, &error))?;

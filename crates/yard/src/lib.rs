@@ -3,7 +3,7 @@
 //! Every face (command line, HTTP, MCP) is a translation of the calls of [`Yard`]; every rule stands here or below.
 //!
 //! The way the data goes: a call finds its terminal in the registry, which is a map behind a mutex that no await ever
-//! sees, and then talks to the terminal's actor or reads its log. A window comes back as a [`Delivery`]: nothing has
+//! sees, and then talks to the terminal's actor, which lives on a thread of its own kind (a lane), or reads its log. A window comes back as a [`Delivery`]: nothing has
 //! moved until it is handed over.
 
 mod delivery;
@@ -15,6 +15,7 @@ mod follow;
 mod format;
 mod ids;
 mod keys;
+mod lane;
 mod life;
 mod observe;
 mod policy;

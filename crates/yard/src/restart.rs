@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ptyard_core::TerminalId;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::Earlier;
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
 
@@ -13,24 +13,33 @@ use crate::error::YardError;
 use crate::observe::EventObserver;
 use crate::position::Position;
 use crate::record::{Record, Stage};
+use crate::state::unwritable;
 use crate::yard::Yard;
 
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
+        let _in_a_lane = self.inner.lanes.enter();
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();
         for id in self.inner.state.terminals()? {
             let directory = self.inner.state.terminal(id);
-            match self.find_earlier_terminal(&directory, id, running.remove(&id)) {
+            let earlier = running.remove(&id);
+            let runs = earlier.is_some();
+            match self.find_earlier_terminal(&directory, id, earlier) {
                 Ok(Some(entry)) => {
                     let mut registry = self.registry();
                     registry.short_ids.keep(entry.record.session_id);
                     registry.insert(Arc::new(entry));
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
+                // Whoever cannot go on with a program leaves it, and all others, to a server that can.
+                Err(error) if runs && matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable) => {
+                    std::mem::forget(running);
+                    return Err(error);
+                }
+                Err(error) => tracing::warn!(%id, %error, "a terminal of an earlier server cannot be read"),
             }
         }
         for id in running.into_keys() {
@@ -46,8 +55,8 @@ impl Yard {
         directory: &Path,
         id: TerminalId,
         running: Option<Earlier>,
-    ) -> Result<Option<Entry>, String> {
-        let record = Record::read(directory).map_err(|error| error.to_string())?;
+    ) -> Result<Option<Entry>, YardError> {
+        let record = Record::read(directory).map_err(|error| unwritable(directory, &error))?;
         let position = Position::read(directory);
         let resumed = Resumed { io: record.io(), directory, position: position.offset };
         let terminal = match running {
@@ -67,11 +76,11 @@ impl Yard {
                 Terminal::past(id, resumed, self.inner.clock)
             }
         };
-        let terminal = terminal.map_err(|error| error.to_string())?;
+        let terminal = terminal?;
         let is_there = record.stage == Stage::Started || terminal.pid().is_some();
         if !is_there && terminal.log().bounds().end == 0 {
             drop(terminal);
-            ptyard_terminal::log::remove(directory).map_err(|error| error.to_string())?;
+            ptyard_terminal::log::remove(directory)?;
             return Ok(None);
         }
         Ok(Some(Entry::earlier(terminal, record, position, self.inner.clock.now())))

@@ -186,8 +186,8 @@ pub struct Window {
     pub written: Option<u64>,
     /// Bytes of input not taken in time and taken back.
     pub unwritten: Option<u64>,
-    /// Control characters replaced in a paste.
-    pub replaced: Option<u64>,
+    /// Characters removed from a paste: controls and escape sequences.
+    pub removed: Option<u64>,
     /// What the caller should know.
     pub warnings: Vec<String>,
 }

@@ -80,7 +80,7 @@ impl Yard {
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
         match { entry.keys().look_up(key, input) }? {
-            KeyState::Seen(written) => Ok(InputOutcome { written, replaced: None }),
+            KeyState::Seen(written) => Ok(InputOutcome { written, removed: None }),
             KeyState::New => {
                 // A caller who cancels here cannot know what was typed, so the key stays taken: never twice is worth
                 // more than surely once.
@@ -102,7 +102,7 @@ impl Yard {
             return Ok(InputOutcome::default());
         }
         let terminal = &entry.terminal;
-        let (typed, replaced) = match input {
+        let (typed, removed) = match input {
             TypedInput::None => return Ok(InputOutcome::default()),
             TypedInput::Bytes(bytes) => (Typed::raw(bytes.clone()), None),
             TypedInput::Keys(names) => {
@@ -117,7 +117,7 @@ impl Yard {
                     paste::encode(text, if modes.bracketed_paste { Brackets::On } else { Brackets::Off });
                 let if_cut =
                     if modes.bracketed_paste { Bytes::from_static(paste::PASTE_END) } else { Bytes::new() };
-                (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.replaced as u64))
+                (Typed { bytes: pasted.bytes.into(), if_cut }, Some(pasted.removed.characters()))
             }
         };
         if typed.bytes.len() > WRITE_BYTES {
@@ -130,7 +130,7 @@ impl Yard {
         let bytes = typed.bytes.clone();
         let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
         entry.typed_line(&bytes[..written.taken.min(bytes.len())]);
-        Ok(InputOutcome { written: Some(written), replaced })
+        Ok(InputOutcome { written: Some(written), removed })
     }
 }
 

@@ -14,6 +14,7 @@ use ptyard_terminal::{Clock, Pauses};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
 use crate::spec::{Info, TerminalRef};
@@ -59,11 +60,13 @@ pub(crate) struct Inner {
     pub(crate) config: YardConfig,
     pub(crate) state: StateDir,
     pub(crate) clock: Clock,
-    pub(crate) backends: BTreeMap<&'static str, Box<dyn Backend>>,
+    pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
     pub(crate) teardowns: Teardowns,
+    /// Last, because what is above lives on them.
+    pub(crate) lanes: Lanes,
 }
 
 impl Yard {
@@ -75,6 +78,8 @@ impl Yard {
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
         let refused = |code, message| YardError::State { code, message };
+        let lanes = lanes()?;
+        let in_a_lane = lanes.enter();
         let local = match &config.keeper {
             None => LocalBackend::new().map_err(|error| {
                 let message = format!("programs cannot be kept together on this machine: {error}");
@@ -83,32 +88,46 @@ impl Yard {
             Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
                 .map_err(|error| refused(error.code(), error.to_string()))?,
         };
-        Self::assemble(config, state, vec![Box::new(local)])
+        drop(in_a_lane);
+        Self::assemble(config, state, lanes, vec![Box::new(local)])
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, backends)
+        Self::assemble(config, state, lanes()?, backends)
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
+        lanes: Lanes,
         backends: Vec<Box<dyn Backend>>,
     ) -> Result<Self, YardError> {
         let inner = Inner {
             clock: Clock::start(),
-            backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
+            backends: backends.into_iter().map(|backend| (backend.name(), Arc::from(backend))).collect(),
             events: Events::new(state.events()),
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
             state,
             config,
+            lanes,
         };
         let yard = Self { inner: Arc::new(inner) };
-        yard.find_earlier_terminals()?;
-        Ok(yard)
+        match yard.find_earlier_terminals() {
+            Ok(()) => Ok(yard),
+            Err(error) => {
+                yard.let_go();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives everything up without ending a program: for a process that is about to exit, and leaves the programs to the
+    /// keeper. What is in memory is not freed.
+    pub fn let_go(self) {
+        std::mem::forget(self);
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -137,11 +156,20 @@ impl Yard {
         self.inner.events.since(since)
     }
 
-    pub(crate) fn backend(&self, name: &str) -> Result<&dyn Backend, YardError> {
-        self.inner
-            .backends
-            .get(name)
-            .map(AsRef::as_ref)
-            .ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    /// How many tasks terminals have, for whoever looks for leaks.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.inner.lanes.tasks()
     }
+
+    pub(crate) fn backend(&self, name: &str) -> Result<Arc<dyn Backend>, YardError> {
+        self.inner.backends.get(name).cloned().ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    }
+}
+
+fn lanes() -> Result<Lanes, YardError> {
+    Lanes::open().map_err(|error| YardError::State {
+        code: ErrorCode::Internal,
+        message: format!("no thread for terminals can be started: {error}"),
+    })
 }

@@ -78,7 +78,7 @@ mod tests {
             chunk_id: "577be0".into(),
             written: None,
             unwritten: None,
-            replaced: None,
+            removed: None,
             warnings: vec![],
         }
     }

@@ -43,8 +43,10 @@ pub(crate) fn remarks(window: &WindowReply) -> Vec<String> {
             "the program took {written} bytes of input; {unwritten} were not taken and were withdrawn"
         ));
     }
-    if let Some(replaced) = window.replaced.filter(|n| *n > 0) {
-        lines.push(format!("{replaced} control characters in the paste were replaced"));
+    if let Some(removed) = window.removed.filter(|n| *n > 0) {
+        lines.push(format!(
+            "{removed} characters of the paste were controls or escape sequences and were removed"
+        ));
     }
     lines.extend(window.warnings.iter().map(|warning| print::printable(warning)));
     lines

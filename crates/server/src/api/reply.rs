@@ -51,9 +51,9 @@ pub struct WindowReply {
     /// Bytes of input that were not taken in time, and were taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<u64>,
-    /// Control characters a paste replaced.
+    /// Characters removed from a paste: controls and escape sequences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced: Option<u64>,
+    pub removed: Option<u64>,
     /// What the caller should know, in words: a full disk, many terminals, ...
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

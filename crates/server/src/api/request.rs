@@ -102,7 +102,7 @@ pub enum Input {
     Base64(String),
     /// Named keys, for example `C-c Enter`, encoded for the terminal's modes.
     Keys(String),
-    /// Text pasted: bracketed where the program asked for it, control characters replaced one for one.
+    /// Text pasted: bracketed where the program asked for it, controls and escape sequences removed.
     Paste(String),
 }
 

@@ -65,7 +65,7 @@ impl From<&Window> for WindowReply {
             chunk_id: window.chunk_id.clone(),
             written: window.written,
             unwritten: window.unwritten,
-            replaced: window.replaced,
+            removed: window.removed,
             warnings: window.warnings.clone(),
         }
     }

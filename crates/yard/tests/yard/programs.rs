@@ -278,7 +278,7 @@ async fn case_b01_b03_a_paste_cannot_be_left_by_its_text() {
             ..WriteSpec::default()
         };
         let pasted = stage.yard.write(&at(&bash), paste).await.unwrap().commit();
-        assert!(pasted.replaced.unwrap() > 0);
+        assert!(pasted.removed.unwrap() > 0);
         let keys = WriteSpec {
             input: TypedInput::Keys("C-c".to_owned()),
             window: until("quiet:100"),

@@ -1,0 +1,1 @@
+//! The last answer of an agent, out of what its terminal printed.

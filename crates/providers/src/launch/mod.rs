@@ -1,0 +1,5 @@
+//! How a program is started.
+
+mod recipe;
+
+pub use recipe::Recipe;
