@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::Earlier;
+use ptyard_terminal::log::{LogWriter, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
 
 use crate::entry::Entry;
@@ -13,8 +14,12 @@ use crate::error::YardError;
 use crate::observe::EventObserver;
 use crate::position::Position;
 use crate::record::{Record, Stage};
-use crate::state::unwritable;
 use crate::yard::Yard;
+
+/// Whether a log cannot be written now, but could be later.
+fn is_of_the_disk(error: &YardError) -> bool {
+    matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable)
+}
 
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
@@ -25,9 +30,7 @@ impl Yard {
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();
         for id in self.inner.state.terminals()? {
             let directory = self.inner.state.terminal(id);
-            let earlier = running.remove(&id);
-            let runs = earlier.is_some();
-            match self.find_earlier_terminal(&directory, id, earlier) {
+            match self.find_earlier_terminal(&directory, id, running.remove(&id)) {
                 Ok(Some(entry)) => {
                     let mut registry = self.registry();
                     registry.short_ids.keep(entry.record.session_id);
@@ -35,7 +38,7 @@ impl Yard {
                 }
                 Ok(None) => {}
                 // Whoever cannot go on with a program leaves it, and all others, to a server that can.
-                Err(error) if runs && matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable) => {
+                Err(error) if is_of_the_disk(&error) => {
                     std::mem::forget(running);
                     return Err(error);
                 }
@@ -56,7 +59,10 @@ impl Yard {
         id: TerminalId,
         running: Option<Earlier>,
     ) -> Result<Option<Entry>, YardError> {
-        let record = Record::read(directory).map_err(|error| unwritable(directory, &error))?;
+        let record = Record::read(directory).map_err(|error| YardError::State {
+            code: ErrorCode::Internal,
+            message: format!("{}: {error}", directory.display()),
+        })?;
         let position = Position::read(directory);
         let resumed = Resumed { io: record.io(), directory, position: position.offset };
         let terminal = match running {
@@ -67,7 +73,21 @@ impl Yard {
                     observer: Arc::new(EventObserver { id, events: self.inner.events.clone() }),
                     pauses: self.inner.config.pauses.clone(),
                 };
-                Terminal::resume(running, resumed, surroundings)
+                match LogWriter::reopen(directory, self.inner.config.log).map_err(YardError::from) {
+                    Ok(log) => Ok(Terminal::resume(running, log, resumed, surroundings)),
+                    Err(error) => {
+                        if is_of_the_disk(&error) {
+                            // Dropped, it would be ended.
+                            std::mem::forget(running);
+                        }
+                        // Of a program that has ended the log can be read without a place on the disk.
+                        let has_ended = recover(directory).is_ok_and(|log| log.seal.is_some());
+                        if !has_ended {
+                            return Err(error);
+                        }
+                        Terminal::past(id, resumed, self.inner.clock)
+                    }
+                }
             }
             None => {
                 if let Some(process) = record.process.as_ref().filter(|process| process.is_there()) {

@@ -36,12 +36,14 @@ fn a_full_disk_is_told_at_every_step_and_ends_nothing() {
     // Programs that run when it is full: one prints then, one only waits, one is typed into.
     let (prints, waits) = (program(&stage, "prints"), program(&stage, "waits"));
     stage.json(&["exec", "--stdin", "pipe", "--name", "cat", "--until", "quiet:1", "--", "cat"]);
+    let ended = stage.json(&["exec", "--name", "ended", "--until", "exit", "--", "echo", "x"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended}");
     let pids = ["prints", "waits", "cat"].map(|name| number(&stage.json(&["info", name])["pid"]));
     stage.fill_disk();
     is_refused(&stage.json(&["exec", "--until", "exit", "--", "true"]), &["disk_full"]);
     assert_eq!(
         stage.json(&["list"]).as_array().unwrap().len(),
-        3,
+        4,
         "nothing is left of the one that was refused"
     );
     std::fs::write(&prints, "").unwrap();
@@ -55,12 +57,13 @@ fn a_full_disk_is_told_at_every_step_and_ends_nothing() {
             _ => kill(stage.keeper()),
         }
         let list = stage.json(&["list"]);
-        assert!(list.as_array().is_some_and(|all| all.len() == 3), "{victim}: {list}");
+        assert!(list.as_array().is_some_and(|all| all.len() == 4), "{victim}: {list}");
         assert!(pids.iter().all(|pid| runs(*pid)), "{victim}");
         if victim == "keeper" {
             pass(Duration::from_millis(500));
         }
     }
+    assert_eq!(stage.log("ended"), b"x\n");
     std::fs::write(&waits, "").unwrap();
     stage.json(&["close-stdin", "cat"]);
     let end = stage.end("cat");
