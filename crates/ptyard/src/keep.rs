@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::RawFd;
 
 use ptyard_core::ErrorCode;
+use ptyard_terminal::local::Containment;
 use ptyard_terminal::local::keeper::{self, KeeperCommand, KeeperPlace, UpgradeFrom};
 
 use crate::failure::{Failure, status};
@@ -37,7 +38,15 @@ pub(crate) fn keep(state: &State) -> Result<(), Failure> {
     if let Err(error) = ptyard_terminal::local::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
-    keeper::run(&place(state), announce).map_err(failed)
+    keeper::run(&place(state), containment(), announce).map_err(failed)
+}
+
+/// `PTYARD_CONTAINMENT=walk` does without cgroups where they could be had.
+fn containment() -> Containment {
+    match std::env::var(keeper::CONTAINMENT_VARIABLE).as_deref() {
+        Ok("walk") => Containment::Walk,
+        _ => Containment::Cgroup,
+    }
 }
 
 /// Goes on as the keeper that this process was before it executed this program.

@@ -18,6 +18,8 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     dir: TempDir,
+    /// How programs are kept together.
+    containment: &'static str,
     /// What is mounted on the state directory, to be taken away at the end.
     disk: Option<SmallDisk>,
 }
@@ -39,7 +41,14 @@ impl Drop for Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), disk: None }
+        Self { dir: tempfile::tempdir().unwrap(), containment: "cgroup", disk: None }
+    }
+
+    /// One without cgroups.
+    pub(crate) fn walking() -> Self {
+        let mut stage = Self::new();
+        stage.containment = "walk";
+        stage
     }
 
     /// One whose state is on a disk of 4 MiB; `None` when this machine does not let us have that.
@@ -88,6 +97,7 @@ impl Stage {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        command.env("PTYARD_CONTAINMENT", self.containment);
         command.env("PTYARD_STATE", self.state()).stdin(Stdio::null()).args(args);
         command
     }

@@ -9,6 +9,7 @@ use ptyard_core::{Exit, Size};
 use rustix::termios::LocalModes;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
 use crate::sys;
@@ -58,6 +59,17 @@ impl LocalControl {
         self.tty.as_deref().ok_or(ControlError::NotATty)
     }
 
+    /// Ends the tree in a task of its own. The tty stays open meanwhile: its number tells what belongs to the program, and
+    /// the next program's tty shall not have it.
+    fn end_tree(&self, grace: Duration) -> JoinHandle<KillReport> {
+        let (tree, exit, tty) = (Arc::clone(&self.tree), self.exit.clone(), self.tty.clone());
+        self.runtime.spawn(async move {
+            let report = kill::end_tree(tree, exit, grace).await;
+            drop(tty);
+            report
+        })
+    }
+
     /// The process group that the keyboard's signals go to.
     fn foreground_group(&self) -> Option<u32> {
         let group = rustix::termios::tcgetpgrp(self.tty.as_ref()?.get_ref()).ok()?;
@@ -98,7 +110,7 @@ impl Control for LocalControl {
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
         let tree = Arc::clone(&self.tree);
-        let kill = self.runtime.spawn(kill::end_tree(Arc::clone(&tree), self.exit.clone(), grace));
+        let kill = self.end_tree(grace);
         Box::pin(async move {
             match kill.await {
                 Ok(report) => report,
@@ -135,6 +147,6 @@ impl Drop for LocalControl {
         if self.tree.release() {
             return;
         }
-        self.runtime.spawn(kill::end_tree(Arc::clone(&self.tree), self.exit.clone(), Duration::ZERO));
+        self.end_tree(Duration::ZERO);
     }
 }

@@ -24,6 +24,9 @@ use crate::sys;
 /// How long a keeper may take to answer: it finishes starts that are under way first, which may take ten seconds.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
+/// The variable that says how a keeper keeps programs together; it is handed on to a keeper with `PTYARD_LOG`.
+pub const CONTAINMENT_VARIABLE: &str = "PTYARD_CONTAINMENT";
+
 /// What a keeper says when servers can come.
 pub const READY: &[u8] = b"ready\n";
 
@@ -97,7 +100,7 @@ fn spawn(command: &KeeperCommand) -> io::Result<()> {
         .arg0(&command.name)
         .args(&command.args)
         .env_clear()
-        .envs(std::env::vars_os().filter(|(name, _)| name == "PTYARD_LOG"))
+        .envs(std::env::vars_os().filter(|(name, _)| name == "PTYARD_LOG" || name == CONTAINMENT_VARIABLE))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(writer)

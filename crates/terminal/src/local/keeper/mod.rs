@@ -51,7 +51,7 @@ use ptyard_core::ErrorCode;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-pub use self::client::READY;
+pub use self::client::{CONTAINMENT_VARIABLE, READY};
 pub use self::process::{resume, run};
 pub use self::succession::check;
 pub(super) use self::supply::Supply;

@@ -24,6 +24,7 @@ use super::kept::Kept;
 use super::opening::NewProgram;
 use super::seat::Seat;
 use super::succession::Estate;
+use crate::local::Containment;
 use crate::local::fork::Starting;
 use crate::local::launcher::Order;
 use crate::local::strays;
@@ -85,21 +86,25 @@ impl About {
 }
 
 /// Keeps the programs of `place` until no program and no server is left. `ready` is called once servers can come.
+/// Where [`Containment::Cgroup`] cannot be had, it is [`Containment::Walk`].
 ///
 /// For a process of its own, without threads: it blocks a signal, adopts orphans, and forks. It waits until the keeper
 /// before it is gone.
 ///
 /// # Errors
 /// When the place cannot be used, or the system refuses what nothing works without.
-pub fn run(place: &KeeperPlace, ready: impl FnOnce()) -> io::Result<()> {
+pub fn run(place: &KeeperPlace, containment: Containment, ready: impl FnOnce()) -> io::Result<()> {
     let mut lock = place.lock()?;
     // For people, and for nothing else: on a full disk programs want a keeper all the more.
     let _unnamed = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
-    let home = Home::open()
-        .inspect_err(
-            |error| tracing::info!(%error, "no cgroup can be used: programs are kept together by looking at all processes"),
-        )
-        .ok();
+    let home = match containment {
+        Containment::Cgroup => Home::open()
+            .inspect_err(
+                |error| tracing::info!(%error, "no cgroup can be used: programs are kept together by looking at all processes"),
+            )
+            .ok(),
+        Containment::Walk => None,
+    };
     let keeper = Keeper::open(place, Setting { lock, listener: place.listen()?, home })?;
     ready();
     keep(keeper)

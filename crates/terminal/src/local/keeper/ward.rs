@@ -4,9 +4,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ptyard_core::Exit;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::Parent;
-use crate::local::fork::Child;
+use crate::local::fork::{Child, REAP_LIMIT, exit_of_orphan};
+use crate::sys::exit_info;
 
 /// A program's process, whoever its parent is.
 #[derive(Debug)]
@@ -51,7 +53,10 @@ impl Ward {
     pub(super) fn peek(&self) -> Option<Exit> {
         match self {
             Self::Child(child) => child.peek(),
-            Self::Orphan { pidfd, .. } => has_ended(pidfd).unwrap_or(false).then(Exit::lost),
+            Self::Orphan { pidfd, .. } => has_ended(pidfd).unwrap_or(false).then(|| {
+                wait_until_reaped(pidfd);
+                exit_of_orphan(pidfd.as_fd())
+            }),
         }
     }
 
@@ -63,9 +68,17 @@ impl Ward {
     }
 }
 
+/// Waits, blocking, until whoever inherited it has reaped it, which mostly is at once; not longer than [`REAP_LIMIT`].
+fn wait_until_reaped(pidfd: &OwnedFd) {
+    let limit = Timespec { tv_sec: 0, tv_nsec: REAP_LIMIT.subsec_nanos().into() };
+    if exit_info::is_told() {
+        // That it hangs up need not be asked for.
+        let _ = poll(&mut [PollFd::new(pidfd, PollFlags::empty())], Some(&limit));
+    }
+}
+
 /// Whether the process of a pidfd has ended.
 fn has_ended(pidfd: &OwnedFd) -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     Ok(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&at_once))? > 0)
 }
