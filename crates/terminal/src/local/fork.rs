@@ -27,7 +27,7 @@ use super::{errors, strays, tty};
 pub(super) const EXEC_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long whoever inherited a process may take to reap it until its end counts as unknown.
-pub(super) const REAP_LIMIT: Duration = Duration::from_millis(100);
+pub(super) const REAP_LIMIT: Duration = Duration::from_millis(200);
 
 /// Starts programs as children of this process.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ptyard_core::{Exit, TerminalId};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use super::protocol::{KeptProgram, Parent};
@@ -133,6 +134,11 @@ impl Kept {
 
     pub(super) fn pidfd(&self) -> BorrowedFd<'_> {
         self.ward.pidfd()
+    }
+
+    /// What of the pidfd tells that its end can be looked at.
+    pub(super) fn tells(&self) -> EventFlags {
+        self.ward.tells()
     }
 
     pub(super) fn is_forgotten(&self) -> bool {

@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ptyard_core::Exit;
+use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::Parent;
-use crate::local::fork::{Child, REAP_LIMIT, exit_of_orphan};
+use crate::local::fork::{Child, exit_of_orphan};
 use crate::sys::exit_info;
 
 /// A program's process, whoever its parent is.
@@ -49,14 +50,23 @@ impl Ward {
         }
     }
 
+    /// What of its pidfd tells that its end can be looked at.
+    pub(super) fn tells(&self) -> EventFlags {
+        match self {
+            // Where the kernel will tell the end, it does once somebody has reaped it, and then the pidfd hangs up, which
+            // need not be asked for. A server that comes before does not wait for ever.
+            Self::Orphan { .. } if exit_info::is_told() => EventFlags::empty(),
+            Self::Orphan { .. } | Self::Child(_) => EventFlags::IN,
+        }
+    }
+
     /// How it ended, as far as it can be known; `None` while it runs.
     pub(super) fn peek(&self) -> Option<Exit> {
         match self {
             Self::Child(child) => child.peek(),
-            Self::Orphan { pidfd, .. } => has_ended(pidfd).unwrap_or(false).then(|| {
-                wait_until_reaped(pidfd);
-                exit_of_orphan(pidfd.as_fd())
-            }),
+            Self::Orphan { pidfd, .. } => {
+                has_ended(pidfd).unwrap_or(false).then(|| exit_of_orphan(pidfd.as_fd()))
+            }
         }
     }
 
@@ -65,15 +75,6 @@ impl Ward {
         if let Self::Child(child) = self {
             child.reap();
         }
-    }
-}
-
-/// Waits, blocking, until whoever inherited it has reaped it, which mostly is at once; not longer than [`REAP_LIMIT`].
-fn wait_until_reaped(pidfd: &OwnedFd) {
-    let limit = Timespec { tv_sec: 0, tv_nsec: REAP_LIMIT.subsec_nanos().into() };
-    if exit_info::is_told() {
-        // That it hangs up need not be asked for.
-        let _ = poll(&mut [PollFd::new(pidfd, PollFlags::empty())], Some(&limit));
     }
 }
 

@@ -117,7 +117,7 @@ impl Keeper<'_> {
 
     pub(super) fn keep_program(&mut self, number: u64, program: Kept) {
         if let Err(error) =
-            epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), EventFlags::IN)
+            epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), program.tells())
         {
             tracing::error!(%error, id = %program.id, "the end of a program cannot be waited for");
         }
