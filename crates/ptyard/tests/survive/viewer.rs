@@ -1,9 +1,12 @@
-//! A viewer as another program would be one: it goes on from its offset when its server goes.
+//! Viewers as other programs would be ones: they go on from their offset when their server goes.
 
 use std::path::Path;
 use std::time::Duration;
 
 use ptyard::client::{Client, StreamItem, Typing};
+use serde_json::json;
+
+use crate::stage::{LIMIT, Stage};
 
 /// What a viewer saw.
 pub(crate) struct Viewed {
@@ -50,4 +53,33 @@ async fn view(socket: &Path, id: &str, viewed: &mut Viewed) -> bool {
             Ok(None) | Err(_) => return false,
         }
     }
+}
+
+#[test]
+fn case_n03_of_500_viewers_that_come_while_a_program_ends_each_sees_the_end() {
+    const AT_ONCE: usize = 10;
+    let stage = Stage::new();
+    stage.server();
+    let socket = stage.state().join("ptyard.sock");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let viewers = async {
+        let mut crowd = tokio::task::JoinSet::new();
+        for _ in 0..AT_ONCE {
+            let socket = socket.clone();
+            crowd.spawn(async move {
+                let mut client = Client::connect(&socket).await.unwrap();
+                for _ in 0..500 / AT_ONCE {
+                    let argv = ["bash", "-c", "echo x; sleep 0.0$RANDOM; echo y"];
+                    let request = serde_json::from_value(json!({"argv": argv, "yield_ms": 0, "tty": true}));
+                    let started = client.exec(&request.unwrap()).await.unwrap();
+                    let mut viewed = Viewed { bytes: Vec::new(), end: 0, reconnects: 0 };
+                    assert!(view(&socket, &started.id, &mut viewed).await, "{}: no end", started.id);
+                    assert_eq!(viewed.bytes, b"x\r\ny\r\n");
+                }
+            });
+        }
+        crowd.join_all().await
+    };
+    let all = runtime.block_on(async { tokio::time::timeout(LIMIT, viewers).await });
+    assert_eq!(all.expect("somebody waits for ever").len(), AT_ONCE);
 }
