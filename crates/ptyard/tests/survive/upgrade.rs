@@ -29,7 +29,7 @@ fn counted(output: &str) -> usize {
 }
 
 #[test]
-fn n01_an_upgrade_under_load_ends_no_program_and_leaves_no_hole_for_whoever_looks() {
+fn case_n01_an_upgrade_under_load_ends_no_program_and_leaves_no_hole_for_whoever_looks() {
     let stage = Arc::new(Stage::new());
     let stop = stage.file("stop");
     let args = ["--", "python3", "-c", COUNTER, stop.to_str().unwrap()];

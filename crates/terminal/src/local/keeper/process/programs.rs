@@ -110,7 +110,7 @@ impl Keeper<'_> {
             Some(lock) if !is_known => self.homes.push(Home::of_the_dead(path, lock)),
             Some(_) => {}
             None => {
-                tracing::error!(path = %path.display(), "a cgroup is not guarded: too many descriptors are open")
+                tracing::error!(path = %path.display(), "a cgroup is not guarded: too many descriptors are open");
             }
         }
     }
