@@ -10,8 +10,8 @@ use ptyard_terminal::local::Containment;
 use ptyard_terminal::local::keeper::{self, KeeperCommand, KeeperPlace, UpgradeFrom};
 
 use crate::failure::{Failure, status};
+use crate::logging::{self, LogFilter};
 use crate::print;
-use crate::serve;
 use crate::state::State;
 
 /// The place of the keeper of `state`.
@@ -22,15 +22,18 @@ pub(crate) fn place(state: &State) -> KeeperPlace {
 /// How a server starts the keeper of `state`: as this program.
 ///
 /// Not by its path, where another version may be by then: a keeper that is started late is this version too.
-pub(crate) fn command(state: &State, upgrade: UpgradeFrom) -> KeeperCommand {
+pub(crate) fn command(state: &State, log: Option<&LogFilter>, upgrade: UpgradeFrom) -> KeeperCommand {
     let program = format!("/proc/{}/exe", std::process::id()).into();
-    let args = ["--state".into(), state.dir().into(), OsString::from("keeper")];
-    KeeperCommand { program, name: "ptyard".to_owned(), args: args.into(), place: place(state), upgrade }
+    let mut args = vec!["--state".into(), state.dir().into(), OsString::from("keeper")];
+    if let Some(log) = log {
+        args.extend(["--log".into(), log.to_string().into()]);
+    }
+    KeeperCommand { program, name: "ptyard".to_owned(), args, place: place(state), upgrade }
 }
 
 /// Keeps programs until none is left and no server is there.
-pub(crate) fn keep(state: &State) -> Result<(), Failure> {
-    serve::log_to_stderr();
+pub(crate) fn keep(state: &State, log: Option<&LogFilter>) -> Result<(), Failure> {
+    logging::to_stderr(log);
     let failed =
         |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("the keeper fails: {error}"));
     name_this_process();
@@ -50,8 +53,8 @@ fn containment() -> Containment {
 }
 
 /// Goes on as the keeper that this process was before it executed this program.
-pub(crate) fn resume(state: &State, estate: RawFd) -> Result<(), Failure> {
-    serve::log_to_stderr();
+pub(crate) fn resume(state: &State, estate: RawFd, log: Option<&LogFilter>) -> Result<(), Failure> {
+    logging::to_stderr(log);
     name_this_process();
     keeper::resume(&place(state), estate).map_err(|error| {
         Failure::new(ErrorCode::IncompatibleKeeper, format!("the keeper cannot go on: {error}"))

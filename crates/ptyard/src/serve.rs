@@ -10,10 +10,11 @@ use ptyard_server::{Ground, Served, Server, ServerConfig};
 use ptyard_terminal::local::keeper::UpgradeFrom;
 use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
 use crate::keep;
+use crate::logging::{self, LogFilter};
+use crate::places;
 use crate::start::{self, Readiness};
 use crate::state::State;
 use crate::takeover;
@@ -28,6 +29,19 @@ pub(crate) enum Begin {
     Fresh,
     /// It takes its place.
     Replace,
+}
+
+/// What the one who runs a server may say.
+#[derive(Debug)]
+pub(crate) struct ServeOptions {
+    /// Where it runs.
+    pub(crate) ground: Ground,
+    /// What it does about one that runs.
+    pub(crate) begin: Begin,
+    /// A loopback address to listen on as well.
+    pub(crate) listen: Option<SocketAddr>,
+    /// How much it logs, and its keeper.
+    pub(crate) log: Option<LogFilter>,
 }
 
 /// Who waits for the server to listen.
@@ -54,19 +68,14 @@ impl Watcher {
 }
 
 /// Serves until a signal or `ptyard stop` ends it.
-pub(crate) fn serve(
-    state: &State,
-    ground: Ground,
-    begin: Begin,
-    listen: Option<SocketAddr>,
-) -> Result<(), Failure> {
-    log_to_stderr();
+pub(crate) fn serve(state: &State, options: &ServeOptions) -> Result<(), Failure> {
+    logging::to_stderr(options.log.as_ref());
     state.prepare()?;
-    let mut watcher = match ground {
+    let mut watcher = match options.ground {
         Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
         Ground::Background => Watcher::Pipe(Readiness::on_stdout(state)?),
     };
-    let outcome = detach(ground).and_then(|()| run(state, (ground, begin), listen, &mut watcher));
+    let outcome = detach(options.ground).and_then(|()| run(state, options, &mut watcher));
     outcome.inspect_err(|failure| watcher.failed(failure))
 }
 
@@ -82,12 +91,7 @@ fn detach(ground: Ground) -> Result<(), Failure> {
     std::env::set_current_dir("/").map_err(failed)
 }
 
-fn run(
-    state: &State,
-    how: (Ground, Begin),
-    listen: Option<SocketAddr>,
-    watcher: &mut Watcher,
-) -> Result<(), Failure> {
+fn run(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<(), Failure> {
     if let Err(error) = ptyard_terminal::local::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
@@ -95,7 +99,7 @@ fn run(
         .enable_all()
         .build()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
-    let served = match runtime.block_on(host(state, how, listen, watcher)) {
+    let served = match runtime.block_on(host(state, options, watcher)) {
         // Everything is as after a crash, which the next server knows how to go on from, but that nobody was cut off.
         Ok(Served::Leaving(_yard)) => std::process::exit(0),
         Ok(Served::Stopped) => Ok(()),
@@ -127,25 +131,23 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-async fn host(
-    state: &State,
-    (ground, begin): (Ground, Begin),
-    listen: Option<SocketAddr>,
-    watcher: &mut Watcher,
-) -> Result<Served, Failure> {
+async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<Served, Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    let (left, upgrade) = match begin {
+    let (left, upgrade) = match options.begin {
         Begin::Fresh => (None, UpgradeFrom::Older),
         Begin::Replace => (takeover::take_over(state).await?, UpgradeFrom::Any),
     };
-    let listen = listen.or(left);
-    let config = YardConfig { keeper: Some(keep::command(state, upgrade)), ..YardConfig::new(state.dir()) };
+    let config = YardConfig {
+        keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
+        elsewhere: places::backends(),
+        ..YardConfig::new(state.dir())
+    };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config = ServerConfig {
         socket: state.socket(),
-        listen,
-        ground,
+        listen: options.listen.or(left),
+        ground: options.ground,
         ..ServerConfig::in_state(state.dir().to_owned())
     };
     let server = match Server::bind(config, yard.clone()) {
@@ -161,18 +163,4 @@ async fn host(
     }
     watcher.ready();
     Ok(server.serve(stop).await)
-}
-
-/// What the server has to say goes to stderr: its own terminal, or the log. `PTYARD_LOG` says how much, for example
-/// `ptyard=debug`.
-pub(crate) fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("PTYARD_LOG").unwrap_or_else(|_| EnvFilter::new("warn,ptyard=info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        // On a full disk the log is lost. Saying so on stderr, which is the log, would be a panic.
-        .log_internal_errors(false);
-    // It fails only when it was set already.
-    let _ = log.try_init();
 }

@@ -194,8 +194,9 @@ impl Server {
 
     /// Serves until `shutdown` is ready or a client asked for the stop; returns when everything has ended.
     ///
-    /// The end goes: no more connections; whoever waits is answered `stopping`; streams are closed; connections get
-    /// 5 s for what they are sending and are cut then; the yard ends its programs, unless another server takes over.
+    /// The end goes: no more connections; the yard ends its programs; whoever waits for one or watches it hears of its
+    /// end, and is answered `stopping` if that does not come in 4 s; connections get 5 s for what they are sending and are
+    /// cut then. For another server that takes over, no program is ended, and whoever waits is answered at once.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Served {
         let mut gates = Vec::new();
         let listeners = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
@@ -221,17 +222,23 @@ impl Server {
             all_places.push((places, most));
         }
         drop(self.name);
-        if !all_free(&all_places, DRAIN_WITHIN).await {
-            tracing::warn!("cutting connections that did not end");
-            self.stop.cut();
-            all_free(&all_places, CUT_WITHIN).await;
-        }
+        let drained = async {
+            if !all_free(&all_places, DRAIN_WITHIN).await {
+                tracing::warn!("cutting connections that did not end");
+                self.stop.cut();
+                all_free(&all_places, CUT_WITHIN).await;
+            }
+        };
         match ending {
             Ending::Stop => {
-                self.yard.shutdown().await;
+                // Together, so that whoever waits for a program hears how it ended.
+                tokio::join!(drained, self.yard.shutdown());
                 Served::Stopped
             }
-            Ending::Leave => Served::Leaving(self.yard),
+            Ending::Leave => {
+                drained.await;
+                Served::Leaving(self.yard)
+            }
         }
     }
 }

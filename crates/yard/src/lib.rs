@@ -6,17 +6,20 @@
 //! sees, and then talks to the terminal's actor, which lives on a thread of its own kind (a lane), or reads its log. A window comes back as a [`Delivery`]: nothing has
 //! moved until it is handed over.
 
+pub mod agents;
 mod delivery;
 mod entry;
 mod error;
 mod events;
 mod exec;
+pub mod flows;
 mod follow;
 mod format;
 mod ids;
 mod keys;
 mod lane;
 mod life;
+mod limits;
 mod observe;
 mod policy;
 mod position;
@@ -35,8 +38,8 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
+    ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use state::check_state;
 pub use yard::{Yard, YardConfig};

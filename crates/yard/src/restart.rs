@@ -1,10 +1,12 @@
 //! The terminals of an earlier server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
+use ptyard_store::wait;
 use ptyard_terminal::backend::Earlier;
 use ptyard_terminal::log::{LogWriter, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
@@ -16,6 +18,9 @@ use crate::position::Position;
 use crate::record::{Record, Stage};
 use crate::yard::Yard;
 
+/// Where an earlier version wrote a terminal down: beside its log.
+const RECORD_FILE: &str = "terminal.json";
+
 /// Whether a log cannot be written now, but could be later.
 fn is_of_the_disk(error: &YardError) -> bool {
     matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable)
@@ -24,26 +29,13 @@ fn is_of_the_disk(error: &YardError) -> bool {
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
-        let _in_a_lane = self.inner.lanes.enter();
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();
-        for id in self.inner.state.terminals()? {
-            let directory = self.inner.state.terminal(id);
-            match self.find_earlier_terminal(&directory, id, running.remove(&id)) {
-                Ok(Some(entry)) => {
-                    let mut registry = self.registry();
-                    registry.short_ids.keep(entry.record.session_id);
-                    registry.insert(Arc::new(entry));
-                }
-                Ok(None) => {}
-                // Whoever cannot go on with a program leaves it, and all others, to a server that can.
-                Err(error) if is_of_the_disk(&error) => {
-                    std::mem::forget(running);
-                    return Err(error);
-                }
-                Err(error) => tracing::warn!(%id, %error, "a terminal of an earlier server cannot be read"),
-            }
+        if let Err(error) = self.find_among(&mut running) {
+            // Whoever cannot go on with a program leaves it, and all others, to a server that can.
+            std::mem::forget(running);
+            return Err(error);
         }
         for id in running.into_keys() {
             // Dropped, it is ended.
@@ -52,28 +44,80 @@ impl Yard {
         Ok(())
     }
 
+    fn find_among(&self, running: &mut HashMap<TerminalId, Earlier>) -> Result<(), YardError> {
+        let mut unknown: BTreeSet<TerminalId> = self.inner.state.terminals()?.into_iter().collect();
+        for row in wait(self.inner.store.terminals())? {
+            let id = row.id;
+            let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
+            let has_log = unknown.remove(&id);
+            let found = match record {
+                Ok(record) if has_log => self.find_earlier_terminal(record, running.remove(&id)),
+                // Its removal came as far as its log.
+                Ok(_) => Ok(None),
+                Err(error) => Err(error),
+            };
+            self.keep_or_forget(id, found)?;
+        }
+        // Terminals that only their logs tell of: of an earlier version, or of a database that somebody took away.
+        for id in unknown {
+            let record = self.unknown_record(id)?;
+            let row = record.row().map_err(|error| YardError::Internal(error.to_string()))?;
+            wait(self.inner.store.put_terminal(row))?;
+            let found = self.find_earlier_terminal(record, running.remove(&id));
+            self.keep_or_forget(id, found)?;
+            let _none = fs::remove_file(self.inner.state.terminal(id).join(RECORD_FILE));
+        }
+        Ok(())
+    }
+
+    fn keep_or_forget(
+        &self,
+        id: TerminalId,
+        found: Result<Option<Entry>, YardError>,
+    ) -> Result<(), YardError> {
+        match found {
+            Ok(Some(entry)) => {
+                let mut registry = self.registry();
+                registry.short_ids.keep(entry.record.session_id);
+                registry.insert(Arc::new(entry));
+            }
+            Ok(None) => wait(self.inner.store.remove_terminal(id))?,
+            Err(error) if is_of_the_disk(&error) => return Err(error),
+            Err(error) => tracing::warn!(%id, %error, "a terminal of an earlier server cannot be read"),
+        }
+        Ok(())
+    }
+
+    fn unknown_record(&self, id: TerminalId) -> Result<Record, YardError> {
+        let file = self.inner.state.terminal(id).join(RECORD_FILE);
+        let written = fs::read(&file).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(record) = written {
+            return Ok(record);
+        }
+        let short = self.registry().short_ids.give().ok_or(YardError::IdsExhausted)?;
+        Ok(Record::unknown(id, short))
+    }
+
     /// `None` when no program was ever started there; then nothing is left of it.
     fn find_earlier_terminal(
         &self,
-        directory: &Path,
-        id: TerminalId,
+        record: Record,
         running: Option<Earlier>,
     ) -> Result<Option<Entry>, YardError> {
-        let record = Record::read(directory).map_err(|error| YardError::State {
-            code: ErrorCode::Internal,
-            message: format!("{}: {error}", directory.display()),
-        })?;
+        let id = record.id;
+        let directory: &Path = &self.inner.state.terminal(id);
         let position = Position::read(directory);
         let resumed = Resumed { io: record.io(), directory, position: position.offset };
         let terminal = match running {
             Some(running) => {
                 let surroundings = Surroundings {
                     clock: self.inner.clock,
-                    log: self.inner.config.log,
+                    log: record.limits.log(self.inner.config.log),
                     observer: Arc::new(EventObserver { id, events: self.inner.events.clone() }),
+                    limits: record.limits.in_time(self.inner.clock),
                     pauses: self.inner.config.pauses.clone(),
                 };
-                match LogWriter::reopen(directory, self.inner.config.log).map_err(YardError::from) {
+                match LogWriter::reopen(directory, surroundings.log).map_err(YardError::from) {
                     Ok(log) => Ok(Terminal::resume(running, log, resumed, surroundings)),
                     Err(error) => {
                         if is_of_the_disk(&error) {

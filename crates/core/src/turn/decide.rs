@@ -19,6 +19,11 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 /// second or two; nothing is done at that moment but telling.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 
+/// Quiet after the last input by which a program has read what was typed: 3 s. Agents read their input all the time;
+/// what is taken from a look after this long is only that a text that is *seen* in the composer was not submitted, and
+/// that a person's text that is not seen there was removed again.
+pub const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
 /// What is believed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decision {
@@ -126,6 +131,28 @@ impl TurnMachine {
             position: decision.position,
             blocked_on: asks.and_then(|latest| latest.blocked_on.clone()),
             stalled: self.stalled(now),
+        }
+    }
+
+    /// When [`StatusReport::stalled`] begins to say something, if nothing happens.
+    #[must_use]
+    pub fn stalls_at(&self) -> Option<Moment> {
+        (self.stage.is_unconfirmed() && self.stage != Stage::HumanWrote)
+            .then(|| self.stage_since + STALLED_AFTER)
+    }
+
+    /// Whether a look after a while without input may change something, see [`Event::LookedAgain`](super::Event::LookedAgain).
+    #[must_use]
+    pub fn waits_for_a_look(&self) -> bool {
+        matches!(self.stage, Stage::Written(_) | Stage::HumanWrote) || self.draft.is_some()
+    }
+
+    /// The attempt whose paste was taken and whose Enter waits for the pause.
+    #[must_use]
+    pub fn pausing(&self) -> Option<super::AttemptId> {
+        match self.stage {
+            Stage::Pausing(attempt) => Some(attempt),
+            _ => None,
         }
     }
 

@@ -145,13 +145,20 @@ impl TurnMachine {
         effects.push(Effect::Outcome(attempt, Outcome::Uncertain(doubt)));
     }
 
-    /// Nothing came for a while and the screen was judged anew. Text that still stands in the composer gets another
-    /// Enter, never another paste; that is authorised by what is seen, not by the time that passed.
-    pub(super) fn look_again(&mut self, attempt: AttemptId, now: Moment, effects: &mut Vec<Effect>) {
-        let (Stage::Written(this), Some(write)) = (self.stage, self.write) else { return };
-        if this != attempt {
-            return;
+    /// The screen was judged anew after a while without input. Text that still stands in the composer gets another Enter,
+    /// never another paste; that is authorised by what is seen, not by the time that passed.
+    pub(super) fn look_again(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+        let screen = self.screen().latest.as_ref().filter(|latest| latest.sight.is_clear());
+        if let Some(seen_at) = screen.and_then(|latest| latest.position.offset()) {
+            // A person's text that nobody saw was removed again, or submitted and done with.
+            self.draft = self.draft.filter(|draft| draft.typed_at >= seen_at);
+            if let Some(write) = self.write.as_mut().filter(|_| self.stage == Stage::HumanWrote)
+                && write.mark.is_some_and(|mark| mark < seen_at)
+            {
+                write.taken_at = Some(seen_at);
+            }
         }
+        let (Stage::Written(attempt), Some(write)) = (self.stage, self.write) else { return };
         let can_press = self.screen().shows(attempt)
             && self.foreground == Foreground::Agent
             && !self.shows_dialog()

@@ -76,11 +76,9 @@ pub enum Event {
         /// How much was taken.
         taken: Taken,
     },
-    /// The screen was judged anew because nothing came for a while.
-    LookedAgain {
-        /// For the sake of which attempt.
-        attempt: AttemptId,
-    },
+    /// The terminal was drained and the screen judged anew, [`SETTLED_AFTER`](super::SETTLED_AFTER) or longer after the
+    /// last input: the program has read what was typed.
+    LookedAgain,
     /// The owner of this attempt does not want it any more.
     Withdraw {
         /// Which.

@@ -177,7 +177,7 @@ impl TurnMachine {
             }
             Event::Entered { attempt, mark } => self.entered(attempt, mark, now),
             Event::NotTaken { attempt, taken } => self.not_taken(attempt, taken, now, effects),
-            Event::LookedAgain { attempt } => self.look_again(attempt, now, effects),
+            Event::LookedAgain => self.look_again(now, effects),
             Event::Withdraw { attempt } if self.stage == Stage::Noting(attempt) => {
                 self.refuse_noted(attempt, Hold::Withdrawn, now, effects);
             }

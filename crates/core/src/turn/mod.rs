@@ -14,7 +14,7 @@ mod status;
 mod track;
 
 pub use attempt::{AttemptId, Epoch};
-pub use decide::{SILENCE, STALLED_AFTER};
+pub use decide::{SETTLED_AFTER, SILENCE, STALLED_AFTER};
 pub use event::{Doubt, Effect, Event, Foreground, Hold, Keys, Outcome, Proof, Taken};
 pub use evidence::{Evidence, Position, Rule, Sight, Source};
 pub use explain::{Explanation, Said, Standing};

@@ -57,7 +57,7 @@ pub(crate) fn fingerprint(state: &impl Hash) -> u64 {
 }
 
 /// Every state that can be reached from `start`, but not beyond one that is broken.
-pub(crate) fn explore<S: System>(start: S) -> Found<S::Action> {
+pub(crate) fn explore<S: System>(start: S, limit: usize) -> Found<S::Action> {
     let mut parents: HashMap<u64, Option<(u64, S::Action)>> = HashMap::new();
     let mut frontier = VecDeque::new();
     let mut found = Found { states: 0, broken: BTreeMap::new(), rests: BTreeMap::new() };
@@ -66,6 +66,9 @@ pub(crate) fn explore<S: System>(start: S) -> Found<S::Action> {
     frontier.push_back(start);
     while let Some(state) = frontier.pop_front() {
         found.states += 1;
+        if found.states == limit {
+            break;
+        }
         let here = fingerprint(&state);
         actions.clear();
         state.actions(&mut actions);

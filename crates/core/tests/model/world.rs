@@ -466,13 +466,16 @@ impl<D: Deliverer> System for World<D> {
         may(Progress, !self.agent.unread.is_empty() && !self.shell, Action::AgentReads);
         may(Progress, self.agent.mode == Mode::Busy, Action::AgentFinishes);
         may(Perhaps, self.agent.mode == Mode::Busy && self.agent.manners.dialogs > 0, Action::AgentAsks);
-        may(Progress, self.agent.mode == Mode::Dialog && self.may_type(), Action::PersonAnswers);
+        let answers = self.agent.mode == Mode::Dialog && !self.agent.unread.contains(&Input::Answer);
+        may(Progress, answers && self.may_type(), Action::PersonAnswers);
         may(Progress, !self.agent.pipe.is_empty(), Action::FrameIsRead);
         may(Progress, !self.judged, Action::ScreenIsJudged);
         let has_typed = self.agent.unread.iter().chain(&self.agent.composer).any(|i| *i == Input::HumanText);
         may(Perhaps, chances.people > 0 && self.may_type(), Action::PersonTypes);
-        may(Perhaps, has_typed && self.may_type(), Action::PersonSubmits);
-        may(Perhaps, has_typed && self.may_type(), Action::PersonClears);
+        let is_ending = |i: &Input| matches!(i, Input::HumanEnter | Input::HumanClear);
+        let has_draft = has_typed && self.may_type() && !self.agent.unread.iter().any(is_ending);
+        may(Perhaps, has_draft, Action::PersonSubmits);
+        may(Perhaps, has_draft, Action::PersonClears);
         may(Perhaps, chances.resets > 0, Action::Reset);
         may(Perhaps, chances.restarts > 0, Action::Restart);
         may(Perhaps, chances.removals > 0, Action::Remove);
@@ -554,12 +557,7 @@ impl<D: Deliverer> System for World<D> {
             }
             Action::LooksAgain => {
                 self.tell(self.foreground())?;
-                let mut attempts: Vec<AttemptId> = self.pasted.iter().flatten().copied().collect();
-                attempts.extend(self.note.map(|(attempt, _)| attempt));
-                attempts.dedup();
-                for attempt in attempts {
-                    self.tell(Event::LookedAgain { attempt })?;
-                }
+                self.tell(Event::LookedAgain)?;
             }
             Action::OutcomeIsStored => self.store_outcome(),
             Action::AgentReads => {
@@ -620,6 +618,7 @@ impl<D: Deliverer> System for World<D> {
                 self.judge()?;
             }
             Action::Remove => {
+                self.may_doubt = true;
                 self.tell(Event::Removed)?;
                 self.removed = true;
                 let before = self.deliverer.clone();

@@ -18,17 +18,17 @@ pub enum Composer {
     Unseen,
     /// Nothing, or only a placeholder.
     Empty,
-    /// Text, its rows joined by line feeds.
-    Draft(String),
-    /// A paste that the program folded to a few words, and the whole text with them.
-    Folded(String),
+    /// This text, its rows joined by line feeds.
+    Text(String),
+    /// A paste that the program folded to a few words, and nothing else.
+    Folded,
 }
 
 impl Composer {
     /// Whether something stands in it.
     #[must_use]
     pub const fn has_text(&self) -> bool {
-        matches!(self, Self::Draft(_) | Self::Folded(_))
+        matches!(self, Self::Text(_) | Self::Folded)
     }
 }
 
@@ -37,33 +37,46 @@ pub(super) fn read(provider: &Provider, rows: &Rows, view: &View) -> Composer {
     let Some(rule) = &provider.composer else { return Composer::Unseen };
     let Some(place) = place(rule, rows) else { return Composer::Unseen };
     let mut text = String::new();
-    for at in place {
+    for at in place.filter(|&at| !rows.is_any(at, rule.drop)) {
         text.push_str(own_text(rule, rows, view, at));
         text.push('\n');
     }
-    let text = text.trim();
+    let text = text.trim_matches(is_unseen);
     if text.is_empty() || rule.placeholder.iter().any(|re| re.is_match(text)) {
         return Composer::Empty;
     }
-    let text = text.to_owned();
-    if rule.folded.as_ref().is_some_and(|re| re.is_match(&text)) {
-        Composer::Folded(text)
+    let is_all = |found: regex::Match<'_>| found.range() == (0..text.len());
+    if rule.folded.as_ref().and_then(|re| re.find(text)).is_some_and(is_all) {
+        Composer::Folded
     } else {
-        Composer::Draft(text)
+        Composer::Text(text.to_owned())
     }
+}
+
+/// Blanks, and the marks that some programs put where the cursor is.
+fn is_unseen(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
 /// The rows it is.
 fn place(rule: &ComposerRule, rows: &Rows) -> Option<Range<usize>> {
     let (first, end) = match rule.place {
         ComposerPlace::From { row, end } => {
-            let first = rows.last(row)?;
+            let last = rows.last(row)?;
+            // Some write their sign before every row of a text.
+            let before = (0..last).rev().find(|&at| !rows.is(at, row));
+            let first = before.map_or(0, |before| before + 1);
             let is_end = |&at: &usize| end.is_some_and(|end| rows.is(at, end));
-            (first, (first + 1..rows.len()).find(is_end).unwrap_or(rows.len()))
+            (first, (last + 1..rows.len()).find(is_end).unwrap_or(rows.len()))
         }
         ComposerPlace::Between { top, end } => {
             let end = rows.last(end)?;
             (rows.last_before(top, end)? + 1, end)
+        }
+        ComposerPlace::Block { row, end } => {
+            let end = rows.last(end)?;
+            let before = (0..end).rev().find(|&at| !rows.is(at, row));
+            (before.map_or(0, |before| before + 1), end)
         }
     };
     Some(first..end.min(first + MAX_ROWS))

@@ -11,7 +11,7 @@ use crate::manifest::Ready;
 
 /// Holds ready back until a message that was handed over was taken up.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     turns: u64,
     open: Option<Open>,
 }
@@ -22,32 +22,24 @@ struct Open {
     offset: u64,
     /// Work, a question or a failure was seen after it.
     taken_up: bool,
-    /// Since when the screen looks ready without a sign of work, with nothing left in the composer.
+    /// Since when the screen looks ready without a sign of work.
     looks_ready: Option<Moment>,
 }
 
 impl Ledger {
     /// A ledger of so many turns, all of them over.
-    #[must_use]
-    pub fn after(turns: u64) -> Self {
+    pub(crate) fn after(turns: u64) -> Self {
         Self { turns, open: None }
     }
 
     /// A message was handed over; the log ended at `offset`.
-    pub fn dispatched(&mut self, offset: u64) {
+    pub(crate) fn dispatched(&mut self, offset: u64) {
         self.turns += 1;
         self.open = Some(Open { offset, taken_up: false, looks_ready: None });
     }
 
-    /// Messages handed over so far.
-    #[must_use]
-    pub fn turns(&self) -> u64 {
-        self.turns
-    }
-
     /// Whether a message was handed over that was not seen to be taken up.
-    #[must_use]
-    pub fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         match &self.open {
             Some(open) if !open.taken_up => Asked::Yes,
             _ => Asked::No,
@@ -55,7 +47,7 @@ impl Ledger {
     }
 
     /// What `said` means for the turn: ready from before the message, or before it was taken up, is none.
-    pub fn weigh(
+    pub(crate) fn weigh(
         &mut self,
         mut said: Evidence,
         composer: &Composer,
@@ -73,7 +65,8 @@ impl Ledger {
             }
             Status::Idle | Status::Completed if !open.taken_up => {
                 let is_done = said.source == Source::Native && said.status == Status::Completed && is_after;
-                let may_count = is_after && !composer.has_text();
+                // A text that stays in the composer was not submitted, and that is ready again, with a draft.
+                let may_count = is_after || composer.has_text();
                 let since = may_count.then(|| *open.looks_ready.get_or_insert(now));
                 if !may_count {
                     open.looks_ready = None;

@@ -47,13 +47,13 @@ fn anchors(source: &str, raw: &RawManifest) -> Result<Vec<Anchor>, ManifestError
     };
     let anchor = |(name, anchor): (&Spanned<String>, &Spanned<RawAnchor>)| {
         let span = anchor.span();
-        let (any, not) = match anchor.get_ref() {
-            RawAnchor::One(pattern) => (std::slice::from_ref(pattern), &[][..]),
-            RawAnchor::Any(patterns) => (&patterns[..], &[][..]),
-            RawAnchor::Full(full) => (&full.any[..], &full.not[..]),
+        let (any, not, filled) = match anchor.get_ref() {
+            RawAnchor::One(pattern) => (std::slice::from_ref(pattern), &[][..], None),
+            RawAnchor::Any(patterns) => (&patterns[..], &[][..], None),
+            RawAnchor::Full(full) => (&full.any[..], &full.not[..], full.filled),
         };
         let (any, not) = (compile(any, span.clone())?, compile(not, span)?);
-        Ok(Anchor { name: name.get_ref().as_str().into(), any, not })
+        Ok(Anchor { name: name.get_ref().as_str().into(), any, not, filled })
     };
     raw.anchors.iter().map(anchor).collect()
 }
@@ -72,7 +72,7 @@ impl Scope<'_> {
     ) -> Result<(Provider, Vec<Spanned<RawSelftest>>), ManifestError> {
         self.identity(&raw)?;
         let rules = self.rules(&raw)?;
-        let dialogs = self.dialogs(&raw, &rules)?;
+        let dialogs = self.dialogs(&raw, &rules, origin)?;
         let titles = raw.title.iter().map(|title| {
             let span = title.span();
             let title = title.get_ref();
@@ -174,13 +174,22 @@ impl Scope<'_> {
         Ok(rules)
     }
 
-    fn dialogs(&self, raw: &RawManifest, rules: &[Rule]) -> Result<Vec<DialogRule>, ManifestError> {
+    fn dialogs(
+        &self,
+        raw: &RawManifest,
+        rules: &[Rule],
+        origin: Origin,
+    ) -> Result<Vec<DialogRule>, ManifestError> {
         let dialog = |dialog: &Spanned<super::raw::RawDialog>| {
             let (span, dialog) = (dialog.span(), dialog.get_ref());
             let rule = RuleName::from(format!("{}.{}", raw.id.get_ref(), dialog.rule.get_ref()));
             let known = rules.iter().any(|other| other.name == rule && other.status == RuleStatus::Waiting);
             if !known {
                 return Err(self.error(dialog.rule.span(), "no rule for `waiting` has this id"));
+            }
+            if dialog.policy == Policy::Dismiss && origin == Origin::Remote {
+                let why = "a manifest from elsewhere presses no key on a dialog: `surface` or `fail`";
+                return Err(self.error(span, why));
             }
             if (dialog.policy == Policy::Dismiss) == dialog.keys.is_empty() {
                 return Err(self.error(span, "`dismiss` needs `keys`, and only `dismiss` has them"));
@@ -193,13 +202,18 @@ impl Scope<'_> {
     fn composer(&self, raw: &Spanned<RawComposer>) -> Result<ComposerRule, ManifestError> {
         let (span, raw) = (raw.span(), raw.get_ref());
         let end = raw.end.as_ref().map(|end| self.named(end)).transpose()?;
-        let place = match (&raw.row, &raw.top, end) {
-            (Some(row), None, end) => ComposerPlace::From { row: self.named(row)?, end },
-            (None, Some(top), Some(end)) => ComposerPlace::Between { top: self.named(top)?, end },
-            _ => return Err(self.error(span, "a composer has a `row`, or a `top` and an `end`")),
+        let place = match (&raw.row, &raw.top, &raw.block, end) {
+            (Some(row), None, None, end) => ComposerPlace::From { row: self.named(row)?, end },
+            (None, Some(top), None, Some(end)) => ComposerPlace::Between { top: self.named(top)?, end },
+            (None, None, Some(row), Some(end)) => ComposerPlace::Block { row: self.named(row)?, end },
+            _ => {
+                let why = "a composer has a `row`, or a `top` and an `end`, or a `block` and an `end`";
+                return Err(self.error(span, why));
+            }
         };
         Ok(ComposerRule {
             place,
+            drop: self.set(&raw.drop)?,
             sign: raw.sign.as_ref().map(|re| self.pattern(re)).transpose()?,
             placeholder: raw.placeholder.iter().map(|re| self.pattern(re)).collect::<Result<_, _>>()?,
             dim_is_placeholder: raw.dim_is_placeholder,
@@ -215,6 +229,7 @@ impl Scope<'_> {
             end: self.set(&raw.end)?,
             drop: self.set(&raw.drop)?,
             marker: raw.marker.as_ref().map(|re| self.pattern(re)).transpose()?,
+            cut: raw.cut.as_ref().map(|re| self.pattern(re)).transpose()?,
         })
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct TitleRule {
 #[derive(Debug)]
 pub(crate) struct ComposerRule {
     pub(crate) place: ComposerPlace,
+    /// Rows in it that are no text.
+    pub(crate) drop: u64,
     /// What stands before the text on a row, to be cut off.
     pub(crate) sign: Option<Regex>,
     pub(crate) placeholder: Vec<Regex>,
@@ -82,6 +84,8 @@ pub(crate) enum ComposerPlace {
     From { row: AnchorIndex, end: Option<AnchorIndex> },
     /// Between a row of a class and the last row of another.
     Between { top: AnchorIndex, end: AnchorIndex },
+    /// The rows of a class just before the last row of another.
+    Block { row: AnchorIndex, end: AnchorIndex },
 }
 
 /// A dialog that comes up by itself.
@@ -105,6 +109,8 @@ pub(crate) struct AnswerRule {
     pub(crate) drop: u64,
     /// What stands before the text on its first row, to be cut off.
     pub(crate) marker: Option<Regex>,
+    /// What stands behind the text of a row (a scroll bar, a side bar), to be cut off.
+    pub(crate) cut: Option<Regex>,
 }
 
 impl Provider {
@@ -167,8 +173,7 @@ impl Provider {
     pub fn launch(&self) -> &Recipe {
         &self.launch
     }
-
-    pub(crate) fn anchor(&self, name: &str) -> Option<AnchorIndex> {
-        self.anchors.iter().position(|anchor| &*anchor.name == name).map(|at| at as AnchorIndex)
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,9 @@ pub(crate) struct RawFullAnchor {
     /// Rows that match one of these do not count.
     #[serde(default)]
     pub(crate) not: Vec<String>,
+    /// Whether the text stands on a background of its own.
+    #[serde(default)]
+    pub(crate) filled: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,6 +79,10 @@ pub(crate) struct RawTitle {
 pub(crate) struct RawComposer {
     #[serde(default)]
     pub(crate) row: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) block: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) drop: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) top: Option<Spanned<String>>,
     #[serde(default)]
@@ -120,6 +127,8 @@ pub(crate) struct RawAnswer {
     pub(crate) drop: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) marker: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) cut: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

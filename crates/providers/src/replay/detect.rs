@@ -7,6 +7,7 @@ use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
 use super::cast::{Cast, Kind};
+use crate::answer::{Answer, Reader};
 use crate::judge::{Change, Watch};
 use crate::manifest::Provider;
 
@@ -18,33 +19,45 @@ const AFTER: std::time::Duration = std::time::Duration::from_secs(3);
 pub struct Detected {
     /// The statuses in order; a capture has one.
     pub timeline: Vec<Change>,
-    /// The last answer, if one was found.
-    pub last_answer: Option<String>,
+    /// The answers that were to be read when the next input came, or at the end, in order.
+    pub answers: Vec<(Moment, Answer)>,
 }
 
-/// A status with its bounds in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// From.
-    pub from: Moment,
-    /// The status.
-    pub status: Status,
+impl Detected {
+    /// The last answer, if there was one.
+    #[must_use]
+    pub fn last_answer(&self) -> Option<&Answer> {
+        self.answers.last().map(|(_, answer)| answer)
+    }
 }
 
 /// Replays a recording on its own clock. An Enter while the program is ready is a message handed over.
 #[must_use]
 pub fn detect_cast(provider: &Arc<Provider>, cast: &Cast) -> Detected {
     let mut watch = Watch::new(Arc::clone(provider), cast.size, Moment::EPOCH);
+    let mut reader = Reader::new(Arc::clone(provider), cast.size);
+    let mut answers = Vec::new();
     let mut paste = InPaste::default();
     let mut last = Moment::EPOCH;
     for event in &cast.events {
         last = last.max(event.at);
         match &event.kind {
-            Kind::Output(text) => watch.output(text.as_bytes(), last),
-            Kind::Resize(size) => watch.resize(*size, last),
+            Kind::Output(text) => {
+                watch.output(text.as_bytes(), last);
+                reader.feed(text.as_bytes(), last);
+            }
+            Kind::Resize(size) => {
+                watch.resize(*size, last);
+                reader.resize(*size);
+            }
             Kind::Input(text) => {
                 watch.advance(last);
                 let status = watch.evidence().status;
+                if status == Status::Completed
+                    && let Some(answer) = reader.answer(last)
+                {
+                    answers.push((last, answer));
+                }
                 if paste.has_enter(text) && (status.is_ready() || status == Status::Error) {
                     watch.dispatched(last);
                 }
@@ -52,7 +65,10 @@ pub fn detect_cast(provider: &Arc<Provider>, cast: &Cast) -> Detected {
         }
     }
     watch.advance(last + AFTER);
-    Detected { timeline: watch.changes(), last_answer: None }
+    if watch.evidence().status == Status::Completed {
+        answers.extend(reader.answer(last).map(|answer| (last, answer)));
+    }
+    Detected { timeline: watch.changes(), answers }
 }
 
 /// Judges one capture of a screen, plain text or with its escape sequences, as after a long quiet. Without a size it
@@ -72,7 +88,12 @@ pub fn detect_capture(provider: &Arc<Provider>, size: Option<Size>, capture: &[u
     watch.output(&bytes, Moment::EPOCH);
     watch.advance(Moment::EPOCH + AFTER);
     let last = watch.changes().pop();
-    Detected { timeline: last.into_iter().collect(), last_answer: None }
+    let mut reader = Reader::new(Arc::clone(provider), size);
+    reader.feed(&bytes, Moment::EPOCH);
+    let is_ready = watch.evidence().status.is_ready();
+    let answer = is_ready.then(|| reader.answer(Moment::EPOCH + AFTER)).flatten();
+    let answers = answer.map(|answer| (Moment::EPOCH + AFTER, answer)).into_iter().collect();
+    Detected { timeline: last.into_iter().collect(), answers }
 }
 
 /// At least 120x40, and as much as the longest line and the furthest address need.

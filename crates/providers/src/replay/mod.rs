@@ -4,4 +4,4 @@ mod cast;
 mod detect;
 
 pub use cast::{Cast, CastError, CastEvent, Kind};
-pub use detect::{Detected, Span, detect_capture, detect_cast};
+pub use detect::{Detected, detect_capture, detect_cast};

@@ -2,7 +2,7 @@
 
 use ptyard_screen::View;
 
-use super::anchor::Anchor;
+use super::anchor::{self, Anchor};
 use super::term::{AnchorIndex, Term, Within};
 
 /// A row as rules see it.
@@ -11,6 +11,7 @@ struct Row {
     text: String,
     /// One bit for every class it is of.
     classes: u64,
+    is_filled: bool,
     is_blank: bool,
 }
 
@@ -32,14 +33,16 @@ impl Rows {
         self.rows.resize_with(lines.len(), Row::default);
         for (at, (row, line)) in self.rows.iter_mut().zip(lines).enumerate() {
             let text = line.text.trim_end();
-            if at < known && row.text == text {
+            let is_filled = anchor::is_filled(line);
+            if at < known && row.text == text && row.is_filled == is_filled {
                 continue;
             }
             changed = true;
             row.text.clear();
             row.text.push_str(text);
             row.is_blank = text.is_empty();
-            row.classes = classes(text, anchors);
+            row.is_filled = is_filled;
+            row.classes = anchor::classes(text, is_filled, anchors);
         }
         changed
     }
@@ -72,6 +75,11 @@ impl Rows {
     /// Whether a row is of a class.
     pub(crate) fn is(&self, at: usize, anchor: AnchorIndex) -> bool {
         self.rows.get(at).is_some_and(|row| row.classes & bit(anchor) != 0)
+    }
+
+    /// Whether a row is of one of some classes.
+    pub(crate) fn is_any(&self, at: usize, classes: u64) -> bool {
+        self.rows.get(at).is_some_and(|row| row.classes & classes != 0)
     }
 
     /// Rows of a class in a place, counted up to `enough`.
@@ -119,11 +127,6 @@ impl Rows {
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
-}
-
-/// The classes of a text.
-pub(crate) fn classes(text: &str, anchors: &[Anchor]) -> u64 {
-    anchors.iter().enumerate().filter(|(_, anchor)| anchor.is_match(text)).map(|(at, _)| 1 << at).sum()
 }
 
 const fn bit(anchor: AnchorIndex) -> u64 {

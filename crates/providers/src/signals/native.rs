@@ -22,8 +22,8 @@ const MAX_MESSAGE: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Records {
     records: BTreeMap<String, Record>,
-    /// The program reported at least once since it started.
-    speaks: bool,
+    /// The log offset after the last report.
+    last_at: Option<u64>,
 }
 
 /// One report.
@@ -39,7 +39,7 @@ pub(crate) struct Record {
 impl Records {
     /// Takes a report.
     pub(crate) fn report(&mut self, report: &ProgramStatus, at: u64, now: Moment) {
-        self.speaks = true;
+        self.last_at = Some(at);
         let id = report.id.clone().unwrap_or_default();
         if report.state == ProgramState::Clear {
             if id.is_empty() {
@@ -66,9 +66,9 @@ impl Records {
             .retain(|_, record| !matches!(record.state, ProgramState::Working | ProgramState::Blocked));
     }
 
-    /// Whether the program reports by itself, though it may have withdrawn all it said.
-    pub(crate) fn speaks(&self) -> bool {
-        self.speaks
+    /// Where everything that was reported had been withdrawn; `None` when nothing ever was.
+    pub(crate) fn withdrawn_at(&self) -> Option<u64> {
+        self.last_at
     }
 
     /// The most urgent report.
@@ -138,7 +138,7 @@ mod tests {
         records.report(&report(ProgramState::Done, Some("a")), 30, Moment::EPOCH);
         assert_eq!(records.foremost().unwrap().status(), Status::Completed);
         records.report(&report(ProgramState::Clear, None), 40, Moment::EPOCH);
-        assert!(records.foremost().is_none() && records.speaks());
+        assert!(records.foremost().is_none());
     }
 
     #[test]

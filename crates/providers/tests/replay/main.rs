@@ -8,8 +8,10 @@ mod score;
 use std::path::Path;
 use std::sync::Arc;
 
-use ptyard_providers::Library;
-use ptyard_providers::replay::{Cast, detect_capture, detect_cast};
+use ptyard_core::Moment;
+use ptyard_providers::answer::Answer;
+use ptyard_providers::replay::{Cast, Kind, detect_capture, detect_cast};
+use ptyard_providers::{Composer, Library, Watch};
 use scenes::{Scene, Strip};
 use score::Score;
 
@@ -84,4 +86,81 @@ fn captured_screens_show_their_status() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What the model of the recordings answers.
+const ANSWER: &str = "Mock answer: the work is finished. I looked at the request, and here is the result.\n\n\
+                      - first point\n- second point\n\nAll done, MOCKEND.";
+
+#[test]
+fn the_answer_of_every_completed_turn_is_read_byte_by_byte() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for scene in scenes::all() {
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let found = detect_cast(library.get(scene.provider()).unwrap(), &cast);
+        for (from, until) in scene.answered_turns() {
+            let at = |(t, _): &&(Moment, Answer)| (from..=until).contains(&t.since_epoch().as_secs_f64());
+            let answer = found.answers.iter().find(at).map(|(_, answer)| answer);
+            read += 1;
+            if answer.is_none_or(|answer| answer.text != ANSWER || answer.partial) {
+                wrong.push(format!("{}/{} at {from}: {answer:#?}", scene.cli, scene.name));
+            }
+        }
+    }
+    println!("{read} answers read");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Letters and digits: what no wrapping, indenting or framing changes.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[test]
+fn what_was_typed_stands_in_the_composer_until_its_enter() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for scene in scenes::all() {
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let mut watch =
+            Watch::new(Arc::clone(library.get(scene.provider()).unwrap()), cast.size, Moment::EPOCH);
+        let mut typed = String::new();
+        for event in &cast.events {
+            match &event.kind {
+                Kind::Output(text) => watch.output(text.as_bytes(), event.at),
+                Kind::Input(text) if text == "\r" && letters(&typed).len() > 8 => {
+                    watch.advance(event.at);
+                    seen += 1;
+                    let is_right = match watch.composer().clone() {
+                        Composer::Text(text) => {
+                            let text = text.replace("^I", "");
+                            letters(&typed) == letters(&text)
+                                || typed.len() > 500 && letters(&typed).ends_with(&letters(&text))
+                        }
+                        Composer::Folded => typed.len() > 100,
+                        // Not drawn yet: it stands nowhere else either.
+                        Composer::Empty => {
+                            let view = watch.screen().view(0, event.at);
+                            !letters(&view.to_text()).contains(&letters(&typed))
+                        }
+                        Composer::Unseen => false,
+                    };
+                    if !is_right {
+                        let at = event.at.since_epoch().as_secs_f64();
+                        wrong.push(format!("{}/{} at {at}: {:?}", scene.cli, scene.name, watch.composer()));
+                    }
+                    typed.clear();
+                }
+                Kind::Input(text) if text.len() > 8 => {
+                    typed = text.replace("\x1b[200~", "").replace("\x1b[201~", "")
+                }
+                _ => {}
+            }
+        }
+    }
+    println!("{seen} texts typed");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

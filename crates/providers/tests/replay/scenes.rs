@@ -22,6 +22,14 @@ pub(crate) struct Mark {
     pub(crate) status: String,
 }
 
+/// A line of the model's log.
+#[derive(Debug, Deserialize)]
+struct ModelEvent {
+    t: f64,
+    ev: String,
+    mode: Option<String>,
+}
+
 /// One recording with its truth.
 #[derive(Debug)]
 pub(crate) struct Scene {
@@ -86,6 +94,24 @@ impl Scene {
             "kimi" => "kimi_cli",
             other => other,
         }
+    }
+
+    /// From when to when the answer of the model to each completed turn could be read, in seconds.
+    pub(crate) fn answered_turns(&self) -> Vec<(f64, f64)> {
+        let log = std::fs::read_to_string(self.path.with_file_name(format!("{}.mock.jsonl", self.name)));
+        let events: Vec<ModelEvent> =
+            log.unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let turns = self.truth.iter().enumerate().filter(|(_, mark)| mark.status == "completed");
+        turns
+            .filter(|(_, mark)| {
+                let before = events.iter().filter(|event| event.ev == "done" && event.t <= mark.t + 0.1);
+                before
+                    .filter(|event| event.mode.as_deref() != Some("side"))
+                    .last()
+                    .is_some_and(|event| event.mode.as_deref() == Some("text") && event.t > mark.t - 1.0)
+            })
+            .map(|(at, mark)| (mark.t, self.truth.get(at + 2).map_or(f64::MAX, |next| next.t)))
+            .collect()
     }
 
     /// The recording's text.

@@ -102,8 +102,12 @@ async fn view(
     loop {
         let offset = match next {
             Some(offset) => offset,
-            // At first, and again when output that was not seen yet is gone for good.
-            None => paint(&mut client, id, outer).await?,
+            // At first, and again when output that was not seen yet is gone for good. The server does not keep a connection
+            // that was silent for long.
+            None => {
+                client = client.reconnect().await?;
+                paint(&mut client, id, outer).await?
+            }
         };
         let typing = if args.read_only { Typing::No } else { Typing::Yes };
         let (mut stream, input) = client.stream(id, Some(offset), typing).await?;

@@ -187,7 +187,7 @@ fn starting(stage: &Arc<Stage>, heard: &Arc<Mutex<Heard>>, over: &Arc<AtomicBool
         while !over.load(Ordering::Acquire) {
             let n = NEXT.fetch_add(1, Ordering::Relaxed);
             let script = format!("printf 'number {n}\\n'; exit {}", n % 100);
-            let kind = if n % 2 == 0 { &["--tty"][..] } else { &[] };
+            let kind = if n.is_multiple_of(2) { &["--tty"][..] } else { &[] };
             let args = [&["exec", "--until", "exit"], kind, &["--", "sh", "-c", &script]].concat();
             if let Some(reply) = stage.try_json(&args) {
                 let short = reply["session_id"].as_u64().unwrap_or(0);

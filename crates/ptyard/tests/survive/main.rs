@@ -5,6 +5,7 @@
 mod disk;
 mod keeper;
 mod kills;
+mod limits;
 mod neighbours;
 mod restart;
 mod stage;

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -157,15 +156,18 @@ impl Talk {
 
     fn say(&self, message: &Value) {
         let bytes = [b"\0".as_slice(), message.to_string().as_bytes()].concat();
-        let (mut room, flags) = ([MaybeUninit::uninit(); 0], SendFlags::NOSIGNAL);
-        let mut control = SendAncillaryBuffer::new(&mut room);
-        rustix::net::sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, flags).unwrap();
+        rustix::net::sendmsg(
+            &self.0,
+            &[IoSlice::new(&bytes)],
+            &mut SendAncillaryBuffer::default(),
+            SendFlags::NOSIGNAL,
+        )
+        .unwrap();
     }
 
     fn hear(&self) -> Option<Value> {
         let mut bytes = vec![0; 64 << 10];
-        let mut room = [MaybeUninit::uninit(); 0];
-        let mut control = RecvAncillaryBuffer::new(&mut room);
+        let mut control = RecvAncillaryBuffer::default();
         let into = &mut [IoSliceMut::new(&mut bytes)];
         let came = rustix::net::recvmsg(&self.0, into, &mut control, RecvFlags::empty()).unwrap().bytes;
         (came > 0).then(|| serde_json::from_slice(&bytes[1..came]).unwrap())
