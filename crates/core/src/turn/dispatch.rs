@@ -88,11 +88,12 @@ impl TurnMachine {
         effects.push(Effect::Outcome(attempt, Outcome::Refused(hold)));
     }
 
-    /// The first Enter. A dialog that came up meanwhile would be answered by it, so it waits for that to close.
+    /// The first Enter. A dialog that came up meanwhile would be answered by it, and what a person typed there would be
+    /// submitted with it, so it waits for those to go.
     pub(super) fn press(&mut self, attempt: AttemptId, now: Moment, effects: &mut Vec<Effect>) {
         if self.foreground == Foreground::Shell {
             self.doubt(Doubt::ShellInForeground, now, effects);
-        } else if !self.shows_dialog() {
+        } else if !self.shows_dialog() && self.draft.is_none() {
             self.enter(Stage::Entering(attempt), now);
             effects.push(Effect::Enter { attempt });
         }

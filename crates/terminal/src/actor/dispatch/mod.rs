@@ -140,6 +140,7 @@ impl Actor {
 
     /// The program has ended.
     pub(super) fn agent_exited(&mut self, now: Moment) {
+        self.tell_written(now);
         self.step(vec![Event::Exited], now);
         if let Some(attended) = &mut self.attended {
             attended.clocks = Clocks::default();
