@@ -28,6 +28,9 @@ impl TurnMachine {
         if self.foreground == Foreground::Shell {
             return Some(Hold::ShellInForeground);
         }
+        if self.is_unsettled {
+            return Some(Hold::Starting);
+        }
         if self.shows_dialog() {
             return Some(Hold::Dialog);
         }
@@ -149,6 +152,7 @@ impl TurnMachine {
     /// The screen was judged anew after a while without input. Text that still stands in the composer gets another Enter,
     /// never another paste; that is authorised by what is seen, not by the time that passed.
     pub(super) fn look_again(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+        self.is_unsettled = false;
         let screen = self.screen().latest.as_ref().filter(|latest| latest.sight.is_clear());
         if let Some(seen_at) = screen.and_then(|latest| latest.position.offset()) {
             // A person's text that nobody saw was removed again, or submitted and done with.

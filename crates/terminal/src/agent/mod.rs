@@ -77,23 +77,26 @@ pub struct Agent {
     pub recipe: Recipe,
     /// Whether it takes a text while it works.
     pub eager: Eager,
-    /// The turn it was in, for the agent of an earlier server.
+    /// What is on record of it, when an earlier server ran it.
+    pub earlier: Option<Earlier>,
+}
+
+/// What is on record of an agent that an earlier server ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// The turn it was in.
     pub epoch: Epoch,
-    /// What is on record of the last attempt, and its text.
-    pub recovered: (Recovered, Option<String>),
+    /// Its last attempt.
+    pub recovered: Recovered,
+    /// The text of that attempt.
+    pub text: Option<String>,
 }
 
 impl Agent {
     /// An agent that was just started.
     #[must_use]
     pub fn new(judge: Box<dyn Judge>, recipe: Recipe) -> Self {
-        Self {
-            judge,
-            recipe,
-            eager: Eager::Off,
-            epoch: Epoch::default(),
-            recovered: (Recovered::Nothing, None),
-        }
+        Self { judge, recipe, eager: Eager::Off, earlier: None }
     }
 }
 
