@@ -26,7 +26,7 @@ pub enum Eager {
 ///
 /// # Invariants
 /// 1. At most one attempt is under way: it alone may write, and only its own events move it.
-/// 2. A paste begins only in [`Stage::Noting`], with a note that is durable and a gate that is open at that moment.
+/// 2. A paste begins only in `Stage::Noting`, with a note that is durable and a gate that is open at that moment.
 /// 3. A turn that was begun is closed only by evidence that covers its write.
 /// 4. The epoch never goes back.
 /// 5. Once removed, it never changes.

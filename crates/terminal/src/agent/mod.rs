@@ -1,7 +1,7 @@
 //! A terminal that an agent runs in: what its actor is given to know the agent, and what it tells of its turns.
 //!
 //! The way the data goes: output and signals go to the [`Judge`], which says what each source of evidence says now; the
-//! actor adds what became of the text it pasted ([`sight`]) and tells the turn machine
+//! actor adds what became of the text it pasted (`sight`) and tells the turn machine
 //! ([`ptyard_core::turn::TurnMachine`]), which alone decides. What it wants written goes through the terminal's one input
 //! queue as one job, the paste with its Enter; what it decides comes out as [`TurnEvent`]s.
 

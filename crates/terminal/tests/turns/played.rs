@@ -1,8 +1,11 @@
 //! Delivery step by step, against an agent that the test plays. The clock is paused: it moves when everybody waits.
 
 use ptyard_core::Exit;
-use ptyard_core::turn::{AttemptId, Doubt, Hold, Outcome, StallReason, Status};
+use ptyard_core::turn::{AttemptId, Doubt, Hold, Outcome, Recovered, StallReason, Status};
+use ptyard_terminal::Terminal;
+use ptyard_terminal::agent::{Agent, Earlier, Note, Recipe};
 
+use crate::judge::Sketch;
 use crate::stage::Played;
 
 const TEXT: &str = "please look at the parser";
@@ -193,14 +196,14 @@ async fn law_13_a_note_stands_before_the_first_byte_and_not_after_a_refusal() {
     played.script.take_at_most(Some(0));
     played.stage.offer(1, TEXT).await.unwrap();
     assert_eq!(played.script.input(), b"");
-    let note = ptyard_terminal::Terminal::noted(&log).unwrap();
+    let note = Terminal::noted(&log).unwrap();
     assert_eq!(note.attempt, AttemptId(1));
     assert_eq!(note.from, played.stage.terminal.progress().borrow().end);
     // The input ends before a byte was taken: it is as if nothing had been tried.
     played.script.exit(Exit::exited(0));
     played.script.close_output();
     assert!(matches!(played.stage.outcome().await, (AttemptId(1), Outcome::Refused(Hold::InputNotTaken))));
-    assert_eq!(ptyard_terminal::Terminal::noted(&log), None);
+    assert_eq!(Terminal::noted(&log), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,4 +211,55 @@ async fn nobody_is_handed_mail_without_an_agent_and_one_at_a_time() {
     let played = ready().await;
     let (first, second) = tokio::join!(played.stage.offer(1, TEXT), played.stage.offer(2, TEXT));
     assert_eq!([first, second], [Ok(()), Err(Hold::Unconfirmed)]);
+}
+
+/// Another server goes on with the terminal: what it knows is the note and the text.
+async fn server_is_lost(played: &mut Played) {
+    let log = played.stage.directory.path().join("t");
+    let Note { attempt, epoch, from } = Terminal::noted(&log).unwrap();
+    let recovered = Recovered::Noted { attempt, from };
+    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()) };
+    let agent =
+        Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), Recipe::default()) };
+    played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_a_text_in_the_composer_gets_its_enter() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("", TEXT).await;
+    server_is_lost(&mut played).await;
+    played.input(&format!("{TEXT}\r\r")).await;
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_a_report_in_the_log_is_the_proof() {
+    let mut played = ready().await;
+    played.prints("\x1b]7501;state=idle\x1b\\").await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    played.prints("\x1b]7501;state=working\x1b\\").await;
+    played.draws("Working", "").await;
+    server_is_lost(&mut played).await;
+    played.stage.delivered(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_what_nobody_can_tell_is_uncertain_and_never_sent_again() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    server_is_lost(&mut played).await;
+    assert_eq!(played.stage.outcome().await, (AttemptId(1), Outcome::Uncertain(Doubt::ServerLost)));
+    tokio::time::sleep(std::time::Duration::from_secs(86_400)).await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.input(&format!("{TEXT}\r")).await;
+    // A person looks, and says so.
+    played.stage.terminal.reset_turns().await.unwrap();
+    played.stage.ready().await;
+    played.stage.offer(3, "next").await.unwrap();
 }

@@ -1,6 +1,8 @@
 //! Delivery to the scripted agent in a real terminal: its record is the referee.
 
 use ptyard_core::turn::{Hold, Status};
+use ptyard_testkit::agent::Event;
+use ptyard_testkit::soon;
 
 use crate::stage::Real;
 
@@ -20,7 +22,9 @@ async fn deliver(real: &mut Real, texts: &[&str]) {
     assert_eq!(real.record.submitted(), texts);
 }
 
-const TEXTS: [&str; 5] = ["first message", "second one\nof two lines", "third", "third", "ok"];
+/// Two that are the same, one that looks like a composer, one too short to be told from anything.
+const TEXTS: [&str; 6] =
+    ["first message", "second one\nof two lines", "third", "third", "what does\n> ready\nmean", "ok"];
 
 #[tokio::test]
 async fn law_08_one_message_per_ready_cycle_by_the_screen_alone() {
@@ -68,7 +72,7 @@ async fn folded_pastes_are_known_for_ours() {
 }
 
 #[tokio::test]
-async fn input_at_the_start_waits_and_a_draft_stays_its_owners() {
+async fn case_p04_input_at_the_start_waits_and_a_draft_stays_its_owners() {
     let mut real = Real::new("boot_ms = 300\ndraft = 'my own words'").await;
     assert_eq!(real.stage.offer(1, "mail").await.map_err(|hold| hold != Hold::Draft), Err(true));
     real.stage.status(Status::Idle).await;
@@ -84,4 +88,56 @@ async fn input_at_the_start_waits_and_a_draft_stays_its_owners() {
     }
     real.stage.delivered(attempt).await;
     assert_eq!(real.record.submitted(), ["my own words", "mail"]);
+}
+
+#[tokio::test]
+async fn case_p03_mail_answers_no_dialog() {
+    let mut real = Real::new("dialogs = [{ after_ms = 100 }]\nturn = { busy_ms = 100 }").await;
+    real.stage.status(Status::WaitingUserAnswer).await;
+    assert_eq!(real.stage.offer(1, "status please?").await, Err(Hold::Dialog));
+    assert!(!real.record.events().iter().any(|event| matches!(event, Event::Chosen { .. })));
+    // The only way to press the button is to press it.
+    real.stage.type_in("\r").await;
+    real.stage.ready().await;
+    real.stage.offer(2, "status please?").await.unwrap();
+    real.stage.delivered(2).await;
+    assert_eq!(real.record.submitted(), ["status please?"]);
+}
+
+#[tokio::test]
+async fn case_p09_a_turn_that_shows_nothing_is_waited_for_and_nothing_is_pasted_twice() {
+    let mut real = Real::new("turn = { busy_ms = 4000, show = 'nothing' }").await;
+    real.stage.ready().await;
+    real.stage.offer(1, "take your time").await.unwrap();
+    assert_eq!(real.stage.offer(2, "impatient").await, Err(Hold::Unconfirmed));
+    real.stage.delivered(1).await;
+    real.stage.ready().await;
+    assert_eq!(real.record.submitted(), ["take your time"]);
+    let pastes = real.record.events().iter().filter(|event| matches!(event, Event::Pasted { .. })).count();
+    assert_eq!(pastes, 1);
+}
+
+#[tokio::test]
+async fn case_d04_a_shell_in_the_agents_place_gets_no_mail() {
+    let mut real = Real::new("turn = { busy_ms = 100, end = 'shell' }").await;
+    real.stage.ready().await;
+    real.stage.offer(1, "the last thing you do").await.unwrap();
+    real.stage.delivered(1).await;
+    real.record
+        .until("it leaves", |events| events.iter().any(|event| matches!(event, Event::Left { .. })))
+        .await;
+    // What it left on the screen may look ready; who reads the keys is another matter.
+    let shell = async {
+        let mut attempt = 1;
+        loop {
+            attempt += 1;
+            match real.stage.offer(attempt, "echo pwned").await {
+                Err(Hold::ShellInForeground) => break,
+                Err(_) => tokio::task::yield_now().await,
+                Ok(()) => panic!("mail for a shell"),
+            }
+        }
+    };
+    soon("the shell is seen", shell).await;
+    real.stage.status(Status::Error).await;
 }
