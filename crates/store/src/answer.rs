@@ -1,6 +1,9 @@
 //! How the store answers.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 
 use crate::error::StoreError;
 
@@ -14,4 +17,25 @@ pub enum Survives {
     Server,
     /// The death of the machine: it was written through to the disk.
     Machine,
+}
+
+/// Holds this thread until the answer is there: for a start, when nothing else is to be done meanwhile.
+pub fn wait<T>(answer: Answer<'_, T>) -> Result<T, StoreError> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut answer = pin!(answer);
+    loop {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }

@@ -36,6 +36,9 @@ pub trait Events {
     /// taken, `upto` included.
     fn reserve_events(&self, upto: u64) -> Answer<'_, u64>;
 
+    /// Gives the numbers above `last` back, none of which was given to an event: what a server does last.
+    fn release_events(&self, last: u64) -> Answer<'_, ()>;
+
     /// Writes events down and forgets those whose number is [`EVENTS_KEPT`] or more below the newest.
     ///
     /// [`EVENTS_KEPT`]: crate::sqlite::EVENTS_KEPT

@@ -25,7 +25,7 @@ mod sessions;
 pub mod sqlite;
 mod terminals;
 
-pub use answer::{Answer, Survives};
+pub use answer::{Answer, Survives, wait};
 pub use error::StoreError;
 pub use events::{EventPage, EventRow, Events};
 pub use flows::{FlowRow, Flows, Run};

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::turn::StatusReport;
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
+use crate::actor::{
+    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, TimeLimits, Typed, Watched, Written,
+};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };
@@ -34,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) id: TerminalId,
     pub(crate) io: Io,
     pub(crate) pid: Option<u32>,
+    unheld: Vec<(Limit, String)>,
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
@@ -85,6 +88,8 @@ pub struct Surroundings {
     pub log: LogConfig,
     /// Who is told what happens.
     pub observer: Arc<dyn Observer>,
+    /// When the program has had its time.
+    pub limits: TimeLimits,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -143,7 +148,7 @@ impl Terminal {
     fn run(
         id: TerminalId,
         io: Io,
-        started: Started,
+        mut started: Started,
         log: LogWriter,
         sizes: Vec<(u64, Size)>,
         cursor: SharedCursor,
@@ -151,6 +156,7 @@ impl Terminal {
         surroundings: Surroundings,
     ) -> Self {
         let (reader, pid) = (log.reader(), started.pid);
+        let unheld = std::mem::take(&mut started.unheld);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
         let Watched { commands, progress, milestones, status } = actor::spawn(Parts {
@@ -161,12 +167,14 @@ impl Terminal {
             reader: reader.clone(),
             observed: Arc::clone(&observed),
             observer: surroundings.observer,
+            limits: surroundings.limits,
             past,
         });
         let inner = Inner {
             id,
             io,
             pid,
+            unheld,
             clock: surroundings.clock,
             log: reader,
             progress,
@@ -205,6 +213,7 @@ impl Terminal {
             id,
             io,
             pid: None,
+            unheld: Vec::new(),
             clock,
             log: found.reader,
             milestones: progress.clone(),
@@ -235,6 +244,12 @@ impl Terminal {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.inner.pid
+    }
+
+    /// The ceilings that it was started without, each with the reason.
+    #[must_use]
+    pub fn unheld(&self) -> &[(Limit, String)] {
+        &self.inner.unheld
     }
 
     /// Its log.

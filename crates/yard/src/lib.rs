@@ -6,16 +6,19 @@
 //! sees, and then talks to the terminal's actor, which lives on a thread of its own kind (a lane), or reads its log. A window comes back as a [`Delivery`]: nothing has
 //! moved until it is handed over.
 
+pub mod agents;
 mod delivery;
 mod entry;
 mod error;
 mod events;
 mod exec;
+pub mod flows;
 mod follow;
 mod ids;
 mod keys;
 mod lane;
 mod life;
+mod limits;
 mod observe;
 mod policy;
 mod position;
@@ -34,7 +37,7 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
+    ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use yard::{Yard, YardConfig};

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::ErrorCode;
+use ptyard_store::Store;
+use ptyard_store::sqlite::SqliteStore;
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
-use ptyard_terminal::{Clock, Pauses};
+use ptyard_terminal::{Clock, Pauses, TerminalError};
 
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -32,6 +34,8 @@ pub struct YardConfig {
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
     pub keeper: Option<KeeperCommand>,
+    /// Backends beside the one of this machine.
+    pub elsewhere: Vec<Arc<dyn Backend>>,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -45,6 +49,7 @@ impl YardConfig {
             log: LogConfig::default(),
             max_running: 4_000,
             keeper: None,
+            elsewhere: Vec::new(),
             pauses: Pauses::default(),
         }
     }
@@ -61,6 +66,7 @@ pub(crate) struct Inner {
     pub(crate) state: StateDir,
     pub(crate) clock: Clock,
     pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
@@ -88,26 +94,31 @@ impl Yard {
             Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
                 .map_err(|error| refused(error.code(), error.to_string()))?,
         };
+        let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
+        backends.extend(config.elsewhere.iter().cloned());
         drop(in_a_lane);
-        Self::assemble(config, state, lanes, vec![Box::new(local)])
+        Self::assemble(config, state, lanes, backends)
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, lanes()?, backends)
+        Self::assemble(config, state, lanes()?, backends.into_iter().map(Arc::from).collect())
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
         lanes: Lanes,
-        backends: Vec<Box<dyn Backend>>,
+        backends: Vec<Arc<dyn Backend>>,
     ) -> Result<Self, YardError> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
+        let events = Events::open(Arc::clone(&store), state.events_given())?;
         let inner = Inner {
             clock: Clock::start(),
-            backends: backends.into_iter().map(|backend| (backend.name(), Arc::from(backend))).collect(),
-            events: Events::new(state.events()),
+            backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
+            store,
+            events,
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
             state,
@@ -125,6 +136,12 @@ impl Yard {
 
     pub(crate) fn find(&self, at: &TerminalRef) -> Result<Arc<Entry>, YardError> {
         self.registry().find(at)
+    }
+
+    /// How many short ids are used up: those of terminals there are, and those that somebody was told.
+    #[must_use]
+    pub fn short_ids_in_use(&self) -> usize {
+        self.registry().short_ids.in_use()
     }
 
     /// All terminals, oldest first.
@@ -151,8 +168,12 @@ impl Yard {
         self.inner.lanes.tasks()
     }
 
-    pub(crate) fn backend(&self, name: &str) -> Result<Arc<dyn Backend>, YardError> {
-        self.inner.backends.get(name).cloned().ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    /// The backend that `text` names, at the place behind its colon if there is one: `docker:IMAGE`.
+    pub(crate) fn backend(&self, text: &str) -> Result<Arc<dyn Backend>, YardError> {
+        let (name, place) = text.split_once(':').unwrap_or((text, ""));
+        let backend =
+            self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
+        Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
     }
 }
 

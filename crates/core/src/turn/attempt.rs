@@ -4,16 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One try to deliver one batch of messages to one terminal. Never given twice by a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AttemptId(pub u64);
-
-impl fmt::Display for AttemptId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
+pub use crate::id::AttemptId;
 
 /// The number of a turn of one terminal, counted from 0, which is the time before the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]

@@ -335,7 +335,7 @@ impl<D: Deliverer> World<D> {
         if store == Store::OneAtATime && is_busy {
             return;
         }
-        let attempt = AttemptId(self.next_attempt);
+        let attempt = AttemptId::new(self.next_attempt);
         self.next_attempt += 1;
         if store != Store::Read {
             self.rows[row] = Row::Dispatching(attempt);

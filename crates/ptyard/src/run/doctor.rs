@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ptyard_terminal::local::{Containment, LocalBackend};
 use rustix::fs::{Access, access, statvfs};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::Place;
 use crate::client::{Client, ClientError};
 use crate::failure::{Failure, status};
+use crate::places;
 use crate::print::printable;
 use crate::state::State;
 
@@ -56,6 +58,7 @@ pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
         descriptors(),
         terminals(),
         space(&place.state),
+        docker().await,
     ];
     let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
     place.show(&report, text)?;
@@ -198,6 +201,22 @@ fn space(state: &State) -> Check {
         note(NAME, message + ": output waits when it is used up")
     } else {
         good(NAME, message)
+    }
+}
+
+/// How long an engine may take to say that it is there.
+const ENGINE_LIMIT: Duration = Duration::from_secs(2);
+
+async fn docker() -> Check {
+    const NAME: &str = "docker";
+    let docker = match places::docker() {
+        Ok(docker) => docker,
+        Err(error) => return note(NAME, error.to_string()),
+    };
+    match tokio::time::timeout(ENGINE_LIMIT, docker.version()).await {
+        Ok(Ok(version)) => good(NAME, version),
+        Ok(Err(error)) => note(NAME, error.to_string()),
+        Err(_) => note(NAME, "the engine does not answer"),
     }
 }
 

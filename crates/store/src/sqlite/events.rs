@@ -20,6 +20,15 @@ impl Events for SqliteStore {
         })
     }
 
+    fn release_events(&self, last: u64) -> Answer<'_, ()> {
+        self.write(Survives::Server, move |connection| {
+            connection
+                .prepare_cached("UPDATE counter SET value = min(value, ?1) WHERE name = 'event'")?
+                .execute([signed(last)])?;
+            Ok(())
+        })
+    }
+
     fn append_events(&self, events: Vec<EventRow>) -> Answer<'_, ()> {
         self.write(Survives::Server, move |connection| {
             let Some(newest) = events.iter().map(|event| event.seq).max() else { return Ok(()) };

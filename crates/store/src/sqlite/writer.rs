@@ -171,3 +171,58 @@ impl Group {
         self.connection.execute_batch(sql).map_err(|error| told(&error, &self.path))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_13_a_commit_for_the_machine_is_synchronised_and_one_for_the_server_is_not() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut group = Group { path: PathBuf::new(), connection, survives: Survives::Machine };
+        group.run("PRAGMA synchronous = FULL").unwrap();
+        for (asked, setting) in [
+            (vec![Survives::Server], 1),
+            (vec![Survives::Server, Survives::Machine, Survives::Server], 2),
+            (vec![Survives::Machine], 2),
+            (vec![Survives::Server, Survives::Server], 1),
+        ] {
+            let jobs = asked.into_iter().map(|survives| {
+                let work = |place: Place<'_>| {
+                    let (connection, _) = place.unwrap();
+                    let now: i64 =
+                        connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+                    Done {
+                        failed: Some(StoreError::UnknownFlow(now.to_string())),
+                        tell: Box::new(|_fate| ()),
+                    }
+                };
+                Job { survives, work: Box::new(work) }
+            });
+            let mut done = Vec::new();
+            group.transaction(&mut jobs.collect(), &mut done).unwrap();
+            for one in done {
+                assert_eq!(one.failed, Some(StoreError::UnknownFlow(setting.to_string())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_that_fails_half_way_leaves_nothing_and_its_neighbours_as_they_are() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
+        connection.execute_batch("BEGIN").unwrap();
+        let put = |n: i64| {
+            move |connection: &Connection| -> Result<(), Fault> {
+                connection.execute("INSERT INTO t VALUES (?1)", [n])?;
+                if n == 2 { Err(StoreError::Closed.into()) } else { Ok(()) }
+            }
+        };
+        assert!(alone(&connection, put(1)).is_ok());
+        assert!(alone(&connection, put(2)).is_err());
+        assert!(alone(&connection, put(3)).is_ok());
+        connection.execute_batch("COMMIT").unwrap();
+        let left: i64 = connection.query_row("SELECT sum(n) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 4);
+    }
+}

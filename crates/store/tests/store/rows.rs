@@ -15,7 +15,7 @@ fn row(n: u128) -> TerminalRow {
     TerminalRow {
         id: terminal(n),
         short: SessionId::new(1_000 + n as u32).unwrap(),
-        name: (n % 2 == 0).then(|| format!("name {n}")),
+        name: n.is_multiple_of(2).then(|| format!("name {n}")),
         session: None,
         stage: Stage::Starting,
         details: format!("{{\"n\":{n}}}"),
@@ -25,10 +25,8 @@ fn row(n: u128) -> TerminalRow {
 #[test]
 fn terminals_come_back_oldest_first() {
     let place = Place::new();
-    for n in [3, 1, 2, u128::MAX >> 1] {
-        if n < 10 {
-            wait(place.store.put_terminal(row(n))).unwrap();
-        }
+    for n in [3, 1, 2] {
+        wait(place.store.put_terminal(row(n))).unwrap();
     }
     wait(place.store.put_terminal(TerminalRow { stage: Stage::Started, ..row(2) })).unwrap();
     wait(place.store.remove_terminal(terminal(3))).unwrap();
@@ -71,7 +69,10 @@ fn event(seq: u64) -> EventRow {
 fn events_are_read_from_a_number_on_and_the_oldest_are_forgotten() {
     let place = Place::new();
     assert_eq!(wait(place.store.reserve_events(100)).unwrap(), 100);
-    assert_eq!(wait(place.store.reserve_events(50)).unwrap(), 100, "numbers are never given back");
+    assert_eq!(wait(place.store.reserve_events(50)).unwrap(), 100, "numbers are taken once");
+    wait(place.store.release_events(80)).unwrap();
+    wait(place.store.release_events(90)).unwrap();
+    assert_eq!(wait(place.store.reserve_events(0)).unwrap(), 80);
     wait(place.store.append_events((1..=20).map(event).collect())).unwrap();
     wait(place.store.append_events(vec![event(20), event(21)])).unwrap();
     let place = place.reopened();

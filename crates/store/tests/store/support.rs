@@ -3,9 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ptyard_core::TerminalId;
+use ptyard_store::Owner;
 use ptyard_store::inbox::{Batch, Claim, Due, NewMessage, Purpose, Receipt, Urgency};
 use ptyard_store::sqlite::SqliteStore;
-use ptyard_store::{Answer, Owner};
+pub(crate) use ptyard_store::wait;
 use tempfile::TempDir;
 
 /// A store in a directory of its own.
@@ -16,7 +17,15 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory where there is such a place, for tests that do not care for the disk.
+    pub(crate) fn fast() -> Self {
+        Self::at(tempfile::tempdir_in("/dev/shm").or_else(|_none| tempfile::tempdir()).unwrap())
+    }
+
+    fn at(directory: TempDir) -> Self {
         let store = SqliteStore::open(directory.path().join("ptyard.db")).unwrap();
         Self { directory, store }
     }
@@ -28,12 +37,6 @@ impl Place {
         let store = SqliteStore::open(directory.path().join("ptyard.db")).unwrap();
         Self { directory, store }
     }
-}
-
-/// Waits for an answer without a runtime.
-pub(crate) fn wait<T>(answer: Answer<'_, T>) -> Result<T, ptyard_store::StoreError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(answer)
 }
 
 pub(crate) fn terminal(n: u128) -> TerminalId {

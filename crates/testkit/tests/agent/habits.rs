@@ -103,6 +103,7 @@ async fn ends_are_real_ends() {
     let mut shell = agent("turn = { busy_ms = 0, end = 'shell' }").await;
     shell.until_shown("? for help").await;
     shell.submit("a").await;
+    shell.until_printed("shell> ").await;
     shell.write("echo shell-$((40 + 2))\nexit\n").await;
     shell.until_printed("shell-42").await;
     assert_eq!(shell.exit().await.code, Some(0));

@@ -33,6 +33,7 @@ impl Agent {
         let directory = tempfile::tempdir().unwrap();
         let record = directory.path().join("record");
         let io = Io::Tty(Size::DEFAULT);
+        let given = BTreeMap::from([("PS1".to_owned(), "shell> ".to_owned())]);
         let spec = StartSpec {
             id,
             argv: [env!("CARGO_BIN_EXE_ptyard-scripted-agent"), "--toml", toml, "--record"]
@@ -41,10 +42,11 @@ impl Agent {
                 .chain([record.to_str().unwrap().to_owned()])
                 .collect(),
             cwd: directory.path().to_owned(),
-            env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), io),
+            env: clean_environment(id, &BTreeMap::new(), &given, io),
             io,
+            ceilings: Default::default(),
         };
-        let Started { source, sink, control, pid } = soon("a start", backend.start(spec)).await.unwrap();
+        let Started { source, sink, control, pid, .. } = soon("a start", backend.start(spec)).await.unwrap();
         Self {
             record: Record::at(record),
             pid: pid.unwrap(),

@@ -1,0 +1,21 @@
+//! The places elsewhere that this program knows.
+
+use std::sync::Arc;
+
+use ptyard_backends::docker::{Address, AddressError, Docker};
+use ptyard_terminal::backend::Backend;
+
+/// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
+pub(crate) fn backends() -> Vec<Arc<dyn Backend>> {
+    let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+    match docker() {
+        Ok(docker) => backends.push(Arc::new(docker)),
+        Err(error) => tracing::warn!(%error, "there is no docker backend"),
+    }
+    backends
+}
+
+/// The Docker engine that the variables name.
+pub(crate) fn docker() -> Result<Docker, AddressError> {
+    Address::from_variables(|name| std::env::var(name).ok()).map(Docker::new)
+}
