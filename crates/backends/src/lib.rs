@@ -2,8 +2,14 @@
 //!
 //! | module | place | over |
 //! |---|---|---|
-#![cfg_attr(feature = "docker", doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |")]
-#![cfg_attr(feature = "tmux", doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |")]
+#![cfg_attr(
+    feature = "docker",
+    doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
+)]
+#![cfg_attr(
+    feature = "tmux",
+    doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what

@@ -99,6 +99,10 @@ codes! {
     StateLocked = "state_locked", retry no, hint "`ptyard stop` ends it, or give another `--state DIR`";
     /// The state directory belongs to another user.
     StateForeign = "state_foreign", retry no, hint "give a directory of your own with `--state DIR`";
+    /// The database of the state directory is damaged; nothing in it was changed.
+    StoreDamaged = "store_damaged", retry no, hint "move the file the message names away, or put a copy of it back, and start again";
+    /// The database of the state directory was made by a newer version.
+    StoreNewer = "store_newer", retry no, hint "start the newer version, or give another `--state DIR`";
     /// The disk is full.
     DiskFull = "disk_full", retry yes, hint "free some space: programs wait, nothing is lost";
     /// The bytes asked for were evicted under the quota.
@@ -111,8 +115,16 @@ codes! {
     InputQueueFull = "input_queue_full", retry yes, hint "the program is not reading; wait, or interrupt it";
     /// The same idempotency key came with other content.
     KeyConflict = "key_conflict", retry no, hint "use a new key for a new write";
+    /// No message ever had this id.
+    UnknownMessage = "unknown_message", retry no, hint "`ptyard inbox ID --all` shows the messages of a terminal";
+    /// The message is in a state in which this cannot be done to it.
+    MessageSettled = "message_settled", retry no, hint "`ptyard message MID` shows its state";
+    /// Too many messages wait for this terminal.
+    InboxFull = "inbox_full", retry yes, hint "wait until some are delivered, or cancel some";
     /// Every short id of this server's life is used up.
     IdsExhausted = "ids_exhausted", retry no, hint "restart the server: short ids are never given twice in one life";
+    /// A limit cannot be held here.
+    LimitUnavailable = "limit_unavailable", retry no, hint "leave it out, or add `--best-effort` to start without it";
     /// A limit on the number of terminals is reached.
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
@@ -121,7 +133,7 @@ codes! {
     BackendUnreachable = "backend_unreachable", retry yes, hint "`ptyard doctor` shows which places can be reached; the message says why";
     /// The image, container, host or pane does not exist.
     PlaceNotFound = "place_not_found", retry no, hint "check what stands behind the colon of `--backend`";
-    /// The condition cannot hold on this terminal.
+    /// There is no such condition.
     UnsupportedCondition = "unsupported_condition", retry no, hint "conditions are exit, quiet:MS, regex:RE, prompt and status:NAME";
     /// The signal name is unknown.
     UnknownSignal = "unknown_signal", retry no, hint "for example INT, TERM, KILL, HUP, USR1 or a number 1..=64";
@@ -139,6 +151,26 @@ codes! {
     Incompatible = "incompatible_server", retry no, hint "`ptyard stop` ends it; the next command starts this version";
     /// The server is shutting down.
     Stopping = "stopping", retry yes, hint "try again when it has restarted";
+    /// There is no profile of this name.
+    UnknownProfile = "unknown_profile", retry no, hint "`ptyard profile list` shows the profiles and where they are looked for";
+    /// The profile cannot be used.
+    InvalidProfile = "invalid_profile", retry no, hint "the message names the line";
+    /// There is no session of this name.
+    UnknownSession = "unknown_session", retry no, hint "`ptyard session list` shows the sessions";
+    /// A terminal may not send to itself.
+    SelfSend = "self_send", retry no, hint "name another receiver";
+    /// No receiver was named, and there is none to fall back on.
+    NoReceiver = "no_receiver", retry no, hint "name the terminal that is to get it";
+    /// Work was handed down too many times.
+    TooDeep = "too_deep", retry no, hint "do this piece in this terminal";
+    /// There is no handoff with this id.
+    UnknownHandoff = "unknown_handoff", retry no, hint "";
+    /// There is no flow of this name.
+    UnknownFlow = "unknown_flow", retry no, hint "`ptyard flow list` shows the flows";
+    /// The schedule cannot be used.
+    InvalidSchedule = "invalid_schedule", retry no, hint "five fields as in cron, for example `30 9 * * mon-fri`, or `@daily`";
+    /// The agent asks nothing now, so there is nothing to answer.
+    NotAsking = "not_asking", retry yes, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
     /// Something broke that should not have.
     Internal = "internal", retry no, hint "this is a bug in ptyard: please report it with the server's log";
 }

@@ -111,6 +111,75 @@ impl TryFrom<u32> for SessionId {
     }
 }
 
+macro_rules! numbered {
+    ($(#[$doc:meta])+ $name:ident, $letter:literal) => {
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(u64);
+
+        impl $name {
+            /// The id with number `n`.
+            #[must_use]
+            pub const fn new(n: u64) -> Self {
+                Self(n)
+            }
+
+            /// The number.
+            #[must_use]
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($letter, "{}"), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(s: &str) -> Result<Self, IdError> {
+                numbered(s, $letter).map(Self).ok_or_else(|| IdError(s.to_owned()))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+            fn try_from(s: String) -> Result<Self, IdError> {
+                s.parse()
+            }
+        }
+    };
+}
+
+/// The number behind `letter`, in the one way it is written.
+fn numbered(text: &str, letter: &str) -> Option<u64> {
+    let digits = text.strip_prefix(letter)?;
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
+}
+
+numbered! {
+    /// The id of a message, `m17`: unique in its store, never given twice.
+    MessageId, "m"
+}
+numbered! {
+    /// The id of one try to deliver one batch of messages, `a9`: unique in its store, never given twice.
+    AttemptId, "a"
+}
+numbered! {
+    /// The id of a handoff, `h3`: unique in its store, never given twice.
+    HandoffId, "h"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +206,13 @@ mod tests {
         assert!(SessionId::new(1000).is_some());
         assert!(SessionId::new(99_999).is_some());
         assert!(SessionId::new(100_000).is_none());
+    }
+
+    #[test]
+    fn numbered_ids_are_written_in_one_way() {
+        assert_eq!("m17".parse::<MessageId>().unwrap().to_string(), "m17");
+        for bad in ["m", "17", "m017", "m+1", "m-1", "a17", "m17 ", "m18446744073709551616"] {
+            assert!(bad.parse::<MessageId>().is_err(), "{bad}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use ptyard_core::ErrorCode;
 use ptyard_terminal::local::keeper::{self, KeeperCommand, KeeperPlace};
 
 use crate::failure::Failure;
-use crate::serve;
+use crate::logging::{self, LogFilter};
 use crate::state::State;
 
 /// The place of the keeper of `state`.
@@ -17,16 +17,19 @@ pub(crate) fn place(state: &State) -> KeeperPlace {
 }
 
 /// How a server starts the keeper of `state`: as this program.
-pub(crate) fn command(state: &State) -> Result<KeeperCommand, Failure> {
+pub(crate) fn command(state: &State, log: Option<&LogFilter>) -> Result<KeeperCommand, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("cannot find this program: {error}")))?;
-    let args = ["--state".into(), state.dir().into(), OsString::from("keeper")];
-    Ok(KeeperCommand { program, args: args.into(), place: place(state) })
+    let mut args = vec!["--state".into(), state.dir().into(), OsString::from("keeper")];
+    if let Some(log) = log {
+        args.extend(["--log".into(), log.to_string().into()]);
+    }
+    Ok(KeeperCommand { program, args, place: place(state) })
 }
 
 /// Keeps programs until none is left and no server is there.
-pub(crate) fn keep(state: &State) -> Result<(), Failure> {
-    serve::log_to_stderr();
+pub(crate) fn keep(state: &State, log: Option<&LogFilter>) -> Result<(), Failure> {
+    logging::to_stderr(log);
     let failed =
         |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("the keeper fails: {error}"));
     rustix::process::setsid().map_err(|error| failed(error.into()))?;

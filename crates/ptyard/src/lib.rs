@@ -15,6 +15,7 @@ pub mod client;
 mod environment;
 pub mod failure;
 mod keep;
+mod logging;
 mod mcp;
 mod places;
 mod print;

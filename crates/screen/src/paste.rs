@@ -1,5 +1,7 @@
 //! Text as a terminal pastes it.
 
+use ptyard_core::typed::{self, Cleaned, Removed};
+
 /// Opens a bracketed paste.
 pub const PASTE_START: &[u8] = b"\x1b[200~";
 
@@ -21,55 +23,26 @@ pub enum Brackets {
 pub struct Paste {
     /// The bytes, with their brackets.
     pub bytes: Vec<u8>,
-    /// Control characters that were replaced.
-    pub replaced: usize,
+    /// What the text lost on the way.
+    pub removed: Removed,
 }
 
-/// Encodes `text` as a paste.
-///
-/// Control characters could end the paste, interrupt the program or freeze its output. Each one (C0 except tab,
-/// line feed and carriage return; DEL; C1) becomes one blank: replaced rather than removed, so that nothing
-/// closes up to a new sequence. `CR LF` and a lone `CR` are line ends like `LF`. All other text keeps its bytes.
+/// Encodes `text` as a paste: [cleaned](typed::clean), so that nothing in it can end the paste, press a key or freeze
+/// the program, and with the line ends the program expects.
 #[must_use]
 pub fn encode(text: &str, brackets: Brackets) -> Paste {
-    let mut bytes = Vec::with_capacity(text.len() + PASTE_START.len() + PASTE_END.len());
-    let line_end = match brackets {
-        Brackets::On => b'\n',
-        Brackets::Off => b'\r',
+    let Cleaned { text, removed } = typed::clean(text);
+    let bytes = match brackets {
+        Brackets::On => [PASTE_START, text.as_bytes(), PASTE_END].concat(),
+        Brackets::Off => text.replace('\n', "\r").into_bytes(),
     };
-    if brackets == Brackets::On {
-        bytes.extend_from_slice(PASTE_START);
-    }
-    let mut replaced = 0;
-    let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_control() && c != '\t') {
-        bytes.extend_from_slice(&rest.as_bytes()[..at]);
-        let mut after = rest[at..].chars();
-        match after.next() {
-            Some('\n') => bytes.push(line_end),
-            Some('\r') => {
-                bytes.push(line_end);
-                if after.as_str().starts_with('\n') {
-                    after.next();
-                }
-            }
-            _ => {
-                bytes.push(b' ');
-                replaced += 1;
-            }
-        }
-        rest = after.as_str();
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    if brackets == Brackets::On {
-        bytes.extend_from_slice(PASTE_END);
-    }
-    Paste { bytes, replaced }
+    Paste { bytes, removed }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use ptyard_core::typed::Kind;
 
     use super::*;
 
@@ -80,22 +53,22 @@ mod tests {
     #[test]
     fn case_b01_the_end_marker_inside_a_paste_ends_nothing() {
         let paste = encode("echo safe \x1b[201~\rtouch PWNED\r", Brackets::On);
-        assert_eq!(paste.bytes, bracketed("echo safe  [201~\ntouch PWNED\n"));
-        assert_eq!(paste.replaced, 1);
+        assert_eq!(paste.bytes, bracketed("echo safe \ntouch PWNED\n"));
+        assert_eq!(paste.removed.of(Kind::PasteMarker), 1);
     }
 
     #[test]
     fn case_b03_nested_markers_do_not_close_up() {
         let paste = encode("\x1b[20\x1b[201~1~\rtouch PWNED\r", Brackets::On);
-        assert_eq!(paste.bytes, bracketed(" [20 [201~1~\ntouch PWNED\n"));
-        assert_eq!(paste.replaced, 2);
+        assert_eq!(paste.bytes, bracketed("1~\ntouch PWNED\n"));
+        assert_eq!(paste.removed.characters(), 10);
     }
 
     #[test]
     fn case_b05_controls_reach_no_line_discipline() {
         let paste = encode("a\x03b\x04\x04c\x13d\x7fe\u{9b}f", Brackets::Off);
-        assert_eq!(paste.bytes, b"a b  c d e f");
-        assert_eq!(paste.replaced, 6);
+        assert_eq!(paste.bytes, b"abcde");
+        assert_eq!(paste.removed.characters(), 7);
     }
 
     #[test]
@@ -124,7 +97,9 @@ mod tests {
             let body = &paste.bytes[PASTE_START.len()..paste.bytes.len() - PASTE_END.len()];
             let body = std::str::from_utf8(body).unwrap();
             prop_assert!(body.chars().all(|c| !c.is_control() || c == '\t' || c == '\n'));
-            prop_assert_eq!(body.chars().count(), text.replace("\r\n", "\n").chars().count());
+            let typed = encode(&text, Brackets::Off).bytes;
+            let typed = std::str::from_utf8(&typed).unwrap();
+            prop_assert_eq!(typed, body.replace('\n', "\r"));
         }
     }
 }

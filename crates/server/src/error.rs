@@ -16,6 +16,8 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
     use ErrorCode as C;
     match code {
         C::InvalidArgument
+        | C::InvalidProfile
+        | C::InvalidSchedule
         | C::InvalidRequest
         | C::InvalidSize
         | C::InvalidRegex
@@ -24,7 +26,13 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::UnknownKey => StatusCode::BAD_REQUEST,
         C::Unauthorized => StatusCode::UNAUTHORIZED,
         C::Forbidden => StatusCode::FORBIDDEN,
-        C::UnknownTerminal | C::NotFound => StatusCode::NOT_FOUND,
+        C::UnknownTerminal
+        | C::UnknownMessage
+        | C::UnknownProfile
+        | C::UnknownSession
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::NotFound => StatusCode::NOT_FOUND,
         C::TerminalExited
         | C::TerminalRunning
         | C::NameTaken
@@ -34,22 +42,57 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::NotATty
         | C::RawMode
         | C::KeyConflict
+        | C::SelfSend
+        | C::NoReceiver
+        | C::TooDeep
+        | C::NotAsking
+        | C::MessageSettled
         | C::Incompatible => StatusCode::CONFLICT,
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
         C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
-        C::ProgramNotFound | C::ProgramNotExecutable | C::CwdNotFound | C::CwdNotAccessible => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        C::InputQueueFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
-        C::SpawnFailed | C::StateUnwritable | C::StateForeign | C::Survivors | C::Internal => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
-        C::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        C::ProgramNotFound
+        | C::ProgramNotExecutable
+        | C::CwdNotFound
+        | C::CwdNotAccessible
+        | C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
+        C::InputQueueFull | C::InboxFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
+        C::SpawnFailed
+        | C::StateUnwritable
+        | C::StateForeign
+        | C::StoreDamaged
+        | C::StoreNewer
+        | C::Survivors
+        | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
         C::BackendUnreachable => StatusCode::BAD_GATEWAY,
-        C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+/// The next step after a code, in the words of HTTP; empty when there is none.
+///
+/// The code's own hint names commands and options of the command line where these are what helps. What only whoever
+/// runs the server can mend stays in those words.
+#[must_use]
+pub const fn hint_of(code: ErrorCode) -> &'static str {
+    use ErrorCode as C;
+    match code {
+        C::UnknownTerminal => "GET /v1/terminals lists the terminals that exist",
+        C::TerminalExited => "its output can still be read: GET /v1/terminals/{id}/output",
+        C::TerminalRunning => "POST /v1/terminals/{id}/kill ends it first",
+        C::NoStdin => "start the command with `tty: true` or `stdin: \"pipe\"`",
+        C::NotATty => "start the command with `tty: true`",
+        C::RawMode => "the program reads raw keys; send the key it ends on (`keys: C-d`) or kill it",
+        C::ProgramNotFound => "give a path, or a PATH that holds it in `env`",
+        C::CwdNotFound => "nothing was run; create the directory or give another `cwd`",
+        C::OutputEvicted => "read from the oldest offset kept: `log.start` of GET /v1/terminals/{id}",
+        C::OffsetBeyondEnd => "the end is `log.end` of GET /v1/terminals/{id}",
+        C::InputTooLarge => "send it in parts",
+        C::LimitUnavailable => "leave it out, or set `best_effort: true` to start without it",
+        C::TooManyTerminals => "end some with POST /v1/terminals/{id}/kill, or DELETE ended ones",
+        _ => code.hint(),
     }
 }
 
@@ -137,7 +180,7 @@ impl IntoResponse for ApiError {
             error: ErrorBody {
                 code: self.code.as_str().to_owned(),
                 message: self.message,
-                hint: self.hint.unwrap_or(self.code.hint()).to_owned(),
+                hint: self.hint.unwrap_or(hint_of(self.code)).to_owned(),
                 retryable: self.code.is_retryable(),
             },
         };
@@ -167,6 +210,16 @@ mod tests {
             if code.is_retryable() {
                 assert!(status.as_u16() == 429 || status.is_server_error(), "{code} is {status}");
             }
+        }
+    }
+
+    #[test]
+    fn hints_to_callers_name_nothing_of_the_command_line() {
+        use ErrorCode as C;
+        let operators = [C::StateUnwritable, C::StateLocked, C::StateForeign, C::NoServer, C::Incompatible];
+        for &code in ErrorCode::ALL.iter().filter(|code| !operators.contains(code)) {
+            let hint = hint_of(code);
+            assert!(!hint.contains("--") && !hint.contains("ptyard "), "{code}: {hint}");
         }
     }
 

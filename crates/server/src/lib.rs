@@ -24,7 +24,7 @@ mod stop;
 mod translate;
 mod viewer;
 
-pub use error::status_of;
+pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;
 pub use server::{Server, ServerConfig, ServerError};

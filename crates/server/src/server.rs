@@ -162,8 +162,9 @@ impl Server {
 
     /// Serves until `shutdown` is ready or a client asked for the stop; returns when everything has ended.
     ///
-    /// The end goes: no more connections; whoever waits is answered `stopping`; streams are closed; connections get
-    /// 5 s for what they are sending and are cut then; the yard ends its programs.
+    /// The end goes: no more connections; the yard ends its programs; whoever waits for one or watches it hears of its
+    /// end, and is answered `stopping` if that does not come in 4 s; connections get 5 s for what they are sending and are
+    /// cut then.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let mut gates = Vec::new();
         let listeners = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
@@ -188,12 +189,15 @@ impl Server {
             all_places.push((places, most));
         }
         drop(self.name);
-        if !all_free(&all_places, DRAIN_WITHIN).await {
-            tracing::warn!("cutting connections that did not end");
-            self.stop.cut();
-            all_free(&all_places, CUT_WITHIN).await;
-        }
-        self.yard.shutdown().await;
+        let drained = async {
+            if !all_free(&all_places, DRAIN_WITHIN).await {
+                tracing::warn!("cutting connections that did not end");
+                self.stop.cut();
+                all_free(&all_places, CUT_WITHIN).await;
+            }
+        };
+        // Together, so that whoever waits for a program hears how it ended.
+        tokio::join!(drained, self.yard.shutdown());
     }
 }
 

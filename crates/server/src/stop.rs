@@ -1,15 +1,20 @@
 //! How a server is told to stop, and how everything in it hears of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+
+/// How long after the request calls and streams may go on, so that they end with the end of their program: longer than a
+/// program is asked and then killed, shorter than connections are given.
+const ENDS_WITHIN: Duration = Duration::from_secs(4);
 
 /// How far a shutdown has come. It only moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// Serving.
     Running,
-    /// Nothing new is taken; what waits is answered with `stopping`.
+    /// Nothing new is taken; programs are ended; what still waits then is answered with `stopping`.
     Stopping,
     /// What has not left by itself is cut off.
     Cut,
@@ -43,6 +48,15 @@ impl Stop {
     /// Waits for the request.
     pub(crate) async fn requested(&self) {
         self.reached(Phase::Stopping).await;
+    }
+
+    /// Waits until whatever waits for a program has had the time to hear of its end.
+    pub(crate) async fn ends_were_told(&self) {
+        self.requested().await;
+        tokio::select! {
+            () = tokio::time::sleep(ENDS_WITHIN) => {}
+            () = self.cut_off() => {}
+        }
     }
 
     /// Waits for the cut.

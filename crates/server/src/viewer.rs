@@ -72,7 +72,7 @@ impl Viewer {
             end = self.send(&mut to_viewer, &mut follow, &mut pending_refusals) => end,
             end = self.receive(&mut from_viewer, &acts, &refusals) => end,
             end = self.act(pending_acts, &refusals) => end,
-            () = self.stop.requested() => Some((close_code::AWAY, "the server is shutting down")),
+            () = self.stop.ends_were_told() => Some((close_code::AWAY, "the server is shutting down")),
         };
         let closing = async {
             if let Some((code, reason)) = end {

@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::turn::StatusReport;
+use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
+use crate::actor::{
+    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, TimeLimits, Typed, Watched, Written,
+};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };
@@ -33,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) id: TerminalId,
     pub(crate) io: Io,
     pub(crate) pid: Option<u32>,
+    unheld: Vec<(Limit, String)>,
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
@@ -43,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) cursor: SharedCursor,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) pauses: Pauses,
+    pub(crate) status: watch::Receiver<Option<StatusReport>>,
 }
 
 /// Why a terminal could not be started or asked.
@@ -83,6 +88,8 @@ pub struct Surroundings {
     pub log: LogConfig,
     /// Who is told what happens.
     pub observer: Arc<dyn Observer>,
+    /// When the program has had its time.
+    pub limits: TimeLimits,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -141,7 +148,7 @@ impl Terminal {
     fn run(
         id: TerminalId,
         io: Io,
-        started: Started,
+        mut started: Started,
         log: LogWriter,
         sizes: Vec<(u64, Size)>,
         cursor: SharedCursor,
@@ -149,9 +156,10 @@ impl Terminal {
         surroundings: Surroundings,
     ) -> Self {
         let (reader, pid) = (log.reader(), started.pid);
+        let unheld = std::mem::take(&mut started.unheld);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
-        let Watched { commands, progress, milestones } = actor::spawn(Parts {
+        let Watched { commands, progress, milestones, status } = actor::spawn(Parts {
             clock: surroundings.clock,
             io,
             started,
@@ -159,12 +167,14 @@ impl Terminal {
             reader: reader.clone(),
             observed: Arc::clone(&observed),
             observer: surroundings.observer,
+            limits: surroundings.limits,
             past,
         });
         let inner = Inner {
             id,
             io,
             pid,
+            unheld,
             clock: surroundings.clock,
             log: reader,
             progress,
@@ -174,6 +184,7 @@ impl Terminal {
             cursor,
             observed,
             pauses: surroundings.pauses,
+            status,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -202,6 +213,7 @@ impl Terminal {
             id,
             io,
             pid: None,
+            unheld: Vec::new(),
             clock,
             log: found.reader,
             milestones: progress.clone(),
@@ -211,6 +223,7 @@ impl Terminal {
             cursor: SharedCursor::at(position.min(found.end)),
             observed: Arc::new(observed),
             pauses: Pauses::default(),
+            status: watch::channel(None).1,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -231,6 +244,12 @@ impl Terminal {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.inner.pid
+    }
+
+    /// The ceilings that it was started without, each with the reason.
+    #[must_use]
+    pub fn unheld(&self) -> &[(Limit, String)] {
+        &self.inner.unheld
     }
 
     /// Its log.
@@ -373,11 +392,14 @@ impl Terminal {
         while progress.changed().await.is_ok() {}
     }
 
-    async fn command(&self, command: Command) -> Result<(), TerminalError> {
+    pub(crate) async fn command(&self, command: Command) -> Result<(), TerminalError> {
         self.inner.commands.send(command).await.map_err(|_| ControlError::Exited.into())
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, TerminalError> {
+    pub(crate) async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, TerminalError> {
         let (reply, answer) = oneshot::channel();
         self.command(command(reply)).await?;
         answer.await.map_err(|_| ControlError::Exited.into())

@@ -1,6 +1,7 @@
-//! Test support: a backend whose programs do exactly what a test says, when it says so, and the [`conformance`] suite
-//! that every backend has to pass.
+//! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent,
+//! and the [`conformance`] suite that every backend has to pass.
 
+pub mod agent;
 pub mod conformance;
 mod scripted;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
-    Backend, BoxFuture, Control, ControlError, KillReport, Questions, Signal, Sink, Source, StartError, StartSpec,
-    Started, Target, TtyState,
+    Backend, BoxFuture, Control, ControlError, KillReport, Questions, Signal, Sink, Source, StartError,
+    StartSpec, Started, Target, TtyState,
 };
 use tokio::sync::Notify;
 
@@ -27,6 +27,7 @@ struct State {
     kills: usize,
     descendants: u32,
     tty: Option<TtyState>,
+    foreground: Option<String>,
     dropped: bool,
     wakers: Vec<Waker>,
 }
@@ -119,6 +120,11 @@ impl Script {
         self.change(|state| state.tty = Some(tty));
     }
 
+    /// The name of the program in the foreground.
+    pub fn set_foreground(&self, name: &str) {
+        self.change(|state| state.foreground = Some(name.to_owned()));
+    }
+
     /// Kills wait for `gate` before they do anything.
     pub fn hold_kills(&self, gate: Arc<Notify>) {
         *self.kill_gate.lock().unwrap_or_else(PoisonError::into_inner) = Some(gate);
@@ -167,6 +173,7 @@ impl Backend for ScriptedBackend {
                     message: "missing: not found".to_owned(),
                 });
             }
+            let (_, unheld) = spec.ceilings.split(|_| Some("scripts have no limits".to_owned()))?;
             let script =
                 self.next.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
             self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(spec.id, script.clone());
@@ -176,6 +183,7 @@ impl Backend for ScriptedBackend {
                 control: Box::new(Controls(script)),
                 questions: Questions::Ours,
                 pid: None,
+                unheld,
             })
         })
     }
@@ -280,5 +288,9 @@ impl Control for Controls {
 
     fn tty_state(&mut self) -> Option<TtyState> {
         self.0.lock().tty
+    }
+
+    fn foreground_command(&mut self) -> Option<String> {
+        self.0.lock().foreground.clone()
     }
 }

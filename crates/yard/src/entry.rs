@@ -1,14 +1,14 @@
 //! One terminal in the registry.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
 
-use crate::keys::Keys;
-use crate::position::Position;
+use crate::position::{Position, PositionFile};
 use crate::record::Record;
 use crate::spec::Info;
 use crate::write::ends_line;
@@ -26,12 +26,11 @@ pub(crate) struct Entry {
     last_used_us: AtomicU64,
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
-    keys: Mutex<Keys>,
+    position: Mutex<PositionFile>,
 }
 
 impl Entry {
     pub(crate) fn new(terminal: Terminal, record: Record, now: Moment) -> Self {
-        let keys = Mutex::new(Keys::of(terminal.log().dir()));
         let entry = Self {
             terminal,
             record,
@@ -40,7 +39,7 @@ impl Entry {
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
-            keys,
+            position: Mutex::default(),
         };
         entry.used(now);
         entry
@@ -66,6 +65,16 @@ impl Entry {
 
     pub(crate) fn was_told(&self) -> bool {
         self.told.load(Ordering::Acquire)
+    }
+
+    /// Writes down what was handed over on the shared cursor. Called by whoever has the turn.
+    pub(crate) fn note_position(&self, position: Position) {
+        let mut file = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write(position, self.terminal.log().dir())
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");
+        }
     }
 
     pub(crate) fn end_delivered(&self) {
@@ -101,16 +110,11 @@ impl Entry {
         Moment::from_epoch(Duration::from_micros(self.last_used_us.load(Ordering::Acquire)))
     }
 
-    /// The keys of its writes. Not held across a wait.
-    pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
-        // Every change leaves them whole.
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn info(&self, clock: &ptyard_terminal::Clock) -> Info {
         let progress = self.terminal.progress().borrow().clone();
         let bounds = self.terminal.log().bounds();
         let exit = progress.sealed.map(|sealed| sealed.exit);
+        let exit_is_known = exit.is_some();
         let short_holds = exit.is_none() || !self.delivered_end.load(Ordering::Acquire);
         Info {
             id: self.id(),
@@ -128,6 +132,7 @@ impl Entry {
             log_error: progress.held_back,
             cursor: self.terminal.cursor().position(),
             env: self.record.env.clone(),
+            limits: self.record.limits.info(*clock, exit_is_known),
             client: self.record.client.clone(),
             created_at: self.record.created_at,
             last_output_at: progress.last_output.map(|at| clock.wall(at)),

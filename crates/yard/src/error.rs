@@ -4,6 +4,7 @@ use ptyard_core::ErrorCode;
 use ptyard_core::size::SizeError;
 use ptyard_core::window::{ConditionError, LimitError};
 use ptyard_screen::keys::UnknownKey;
+use ptyard_store::StoreError;
 use ptyard_terminal::TerminalError;
 use ptyard_terminal::log::LogError;
 
@@ -45,9 +46,6 @@ pub enum YardError {
     /// The backend is unknown.
     #[error("there is no backend {0:?}")]
     UnknownBackend(String),
-    /// The key was used for other content.
-    #[error("the key {0:?} was used for other input before")]
-    KeyConflict(String),
     /// The write is too large.
     #[error("{bytes} bytes at once are too many, {most} is the most")]
     InputTooLarge {
@@ -92,6 +90,12 @@ pub enum YardError {
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Something that cannot be.
+    #[error("{0}")]
+    Internal(String),
     /// The server is going down.
     #[error("the server is shutting down")]
     Stopping,
@@ -113,7 +117,6 @@ impl YardError {
             Self::Key(error) => error.code(),
             Self::Size(_) => ErrorCode::InvalidSize,
             Self::UnknownBackend(_) => ErrorCode::Unsupported,
-            Self::KeyConflict(_) => ErrorCode::KeyConflict,
             Self::InputTooLarge { .. } => ErrorCode::InputTooLarge,
             Self::IdsExhausted => ErrorCode::IdsExhausted,
             Self::TooManyTerminals(_) => ErrorCode::TooManyTerminals,
@@ -122,6 +125,8 @@ impl YardError {
             Self::State { code, .. } => *code,
             Self::Terminal(error) => error.code(),
             Self::Log(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Internal(_) => ErrorCode::Internal,
             Self::Stopping => ErrorCode::Stopping,
         }
     }

@@ -18,12 +18,13 @@ use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
+use crate::lane::LanesEnd;
+use crate::limits::Granted;
 use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
-use crate::state::unwritable;
 use crate::yard::Yard;
 
 /// The backend of this machine.
@@ -40,6 +41,7 @@ impl Yard {
     pub async fn exec(&self, spec: ExecSpec) -> Result<Delivery, YardError> {
         let started = self.inner.clock.now();
         let plan = WindowPlan::of(&spec.window, Call::Exec)?;
+        let naming = spec.naming;
         let (entry, warnings) = self.start(spec).await?;
         self.inner.config.pauses.point("exec.started").await;
         let call = WindowCall {
@@ -53,7 +55,8 @@ impl Yard {
             started,
         };
         let ready = entry.terminal.window(call).await?;
-        Ok(Delivery::new(self, entry, ready, started, InputOutcome::default(), warnings))
+        let outcome = InputOutcome::default();
+        Ok(Delivery::new(self, entry, ready, started, outcome, warnings, naming))
     }
 
     async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {
@@ -61,6 +64,7 @@ impl Yard {
         let backend = self.backend(backend_name)?;
         let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
+        let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
         let env = match grounds {
             Grounds::Here => clean_environment(place.id, &spec.caller_env, &spec.env, spec.io),
@@ -72,14 +76,18 @@ impl Yard {
 
         let shown = shown_environment(&env, &spec.env);
         let directory = self.inner.state.terminal(place.id);
-        let start = StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io };
+        let ceilings = limits.ceilings(spec.limits.unheld);
+        let start =
+            StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io, ceilings };
+        let log_config = limits.log(self.inner.config.log);
         let surroundings = Surroundings {
             clock: self.inner.clock,
-            log: self.inner.config.log,
+            log: log_config,
+            limits: limits.in_time(self.inner.clock),
             observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
             pauses: self.inner.config.pauses.clone(),
         };
-        let log = LogWriter::create(&directory, self.inner.config.log)?;
+        let log = LogWriter::create(&directory, log_config)?;
         let mut record = Record {
             id: place.id,
             session_id: place.short,
@@ -94,19 +102,31 @@ impl Yard {
             created_at: SystemTime::now(),
             process: None,
             stage: Stage::Starting,
+            limits: limits.clone(),
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
-        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
-        let terminal = Terminal::start(backend.as_ref(), start, log, surroundings).await?;
+        self.write_down(&record).await?;
+        let starting = async move { Terminal::start(backend.as_ref(), start, log, surroundings).await };
+        let terminal = self.inner.lanes.run(starting).await.map_err(|LanesEnd| YardError::Stopping)??;
+        terminal.unheld().clone_into(&mut limits.unheld);
+        record.limits = limits;
         record.stage = Stage::Started;
         record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
-        record.write(&directory).map_err(|error| unwritable(&directory, &error))?;
+        self.write_down(&record).await?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
-        let warnings = self.make_room(spec.policy.as_ref());
+        let mut warnings = self.make_room(spec.policy.as_ref());
+        warnings.extend(entry.record.limits.warnings());
         place.fill(Arc::clone(&entry))?;
+        // Not its arguments: they may hold what is nobody's business.
+        tracing::info!(id = %entry.id(), pid = entry.terminal.pid(), "started a program");
         let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
         self.inner.events.push("started", Some(entry.id()), data);
         Ok((entry, warnings))
+    }
+
+    async fn write_down(&self, record: &Record) -> Result<(), YardError> {
+        let row = record.row().map_err(|error| YardError::Internal(error.to_string()))?;
+        Ok(self.inner.store.put_terminal(row).await?)
     }
 
     /// Ends one terminal of a client that has as many as it may, and says when there are nearly that many.
@@ -186,10 +206,13 @@ impl Drop for Place<'_> {
         }
         drop(registry);
         let directory = self.yard.inner.state.terminal(self.id);
-        if let Err(error) = std::fs::remove_dir_all(&directory)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, directory = %directory.display(), "left behind");
+        match std::fs::remove_dir_all(&directory) {
+            Ok(()) => self.yard.forget_in_background(self.id),
+            // It did not come as far as to be written down.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(%error, directory = %directory.display(), "left behind");
+            }
         }
     }
 }
@@ -228,11 +251,7 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
 }
 
 /// The directory asked for, else the user's home here, and elsewhere the one the place has for its programs.
-fn cwd(
-    asked: Option<&Path>,
-    grounds: Grounds,
-    env: &BTreeMap<String, String>,
-) -> Result<PathBuf, YardError> {
+fn cwd(asked: Option<&Path>, grounds: Grounds, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
     if asked.is_none() && grounds == Grounds::Elsewhere {
         return Ok(PathBuf::new());
     }

@@ -42,6 +42,11 @@ impl ShortIds {
             .and_then(SessionId::new)
     }
 
+    /// How many are used up.
+    pub(crate) fn in_use(&self) -> usize {
+        self.given.len()
+    }
+
     /// Takes note of an id of an earlier life, which its terminal keeps.
     pub(crate) fn keep(&mut self, id: SessionId) {
         self.given.insert(id.get());

@@ -112,9 +112,25 @@ impl Yard {
             if let Err(error) = ptyard_terminal::log::remove(&directory) {
                 tracing::warn!(%error, directory = %directory.display(), "the log could not be removed");
             }
+            // The row last: without its log a terminal is not found again.
+            teardown.0.forget(id).await;
             drop(done);
         });
         Some(gone)
+    }
+
+    async fn forget(&self, id: TerminalId) {
+        if let Err(error) = self.inner.store.remove_terminal(id).await {
+            tracing::warn!(%id, %error, "a removed terminal is still written down");
+        }
+    }
+
+    /// Forgets a terminal whose start came to nothing. Without a runtime the next server does.
+    pub(crate) fn forget_in_background(&self, id: TerminalId) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let teardown = self.teardown();
+            runtime.spawn(async move { teardown.0.forget(id).await });
+        }
     }
 
     fn teardown(&self) -> Teardown {
@@ -150,6 +166,8 @@ impl Yard {
             self.end_in_background(entry, KilledBy("stop"));
         }
         let mut count = self.inner.teardowns.0.subscribe();
-        let _all_gone = count.wait_for(|count| *count == 0).await;
+        // The counter is not looked at any longer than for this.
+        drop(count.wait_for(|count| *count == 0).await);
+        self.inner.events.close().await;
     }
 }

@@ -1,10 +1,12 @@
 //! The terminals of an earlier server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use ptyard_core::TerminalId;
+use ptyard_store::wait;
 use ptyard_terminal::backend::Earlier;
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
 
@@ -15,23 +17,36 @@ use crate::position::Position;
 use crate::record::{Record, Stage};
 use crate::yard::Yard;
 
+/// Where an earlier version wrote a terminal down: beside its log.
+const RECORD_FILE: &str = "terminal.json";
+
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();
-        for id in self.inner.state.terminals()? {
-            let directory = self.inner.state.terminal(id);
-            match self.find_earlier_terminal(&directory, id, running.remove(&id)) {
-                Ok(Some(entry)) => {
-                    let mut registry = self.registry();
-                    registry.short_ids.keep(entry.record.session_id);
-                    registry.insert(Arc::new(entry));
-                }
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
-            }
+        let mut unknown: BTreeSet<TerminalId> = self.inner.state.terminals()?.into_iter().collect();
+        for row in wait(self.inner.store.terminals())? {
+            let id = row.id;
+            let record = Record::of_row(&row).map_err(|error| error.to_string());
+            let has_log = unknown.remove(&id);
+            let found = match record {
+                Ok(record) if has_log => self.find_earlier_terminal(record, running.remove(&id)),
+                // Its removal came as far as its log.
+                Ok(_) => Ok(None),
+                Err(error) => Err(error),
+            };
+            self.keep_or_forget(id, found)?;
+        }
+        // Terminals that only their logs tell of: of an earlier version, or of a database that somebody took away.
+        for id in unknown {
+            let record = self.unknown_record(id)?;
+            let row = record.row().map_err(|error| YardError::Internal(error.to_string()))?;
+            wait(self.inner.store.put_terminal(row))?;
+            let found = self.find_earlier_terminal(record, running.remove(&id));
+            self.keep_or_forget(id, found)?;
+            let _none = fs::remove_file(self.inner.state.terminal(id).join(RECORD_FILE));
         }
         for id in running.into_keys() {
             // Dropped, it is ended.
@@ -40,22 +55,46 @@ impl Yard {
         Ok(())
     }
 
+    fn keep_or_forget(&self, id: TerminalId, found: Result<Option<Entry>, String>) -> Result<(), YardError> {
+        match found {
+            Ok(Some(entry)) => {
+                let mut registry = self.registry();
+                registry.short_ids.keep(entry.record.session_id);
+                registry.insert(Arc::new(entry));
+            }
+            Ok(None) => wait(self.inner.store.remove_terminal(id))?,
+            Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
+        }
+        Ok(())
+    }
+
+    fn unknown_record(&self, id: TerminalId) -> Result<Record, YardError> {
+        let file = self.inner.state.terminal(id).join(RECORD_FILE);
+        let written = fs::read(&file).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(record) = written {
+            return Ok(record);
+        }
+        let short = self.registry().short_ids.give().ok_or(YardError::IdsExhausted)?;
+        Ok(Record::unknown(id, short))
+    }
+
     /// `None` when no program was ever started there; then nothing is left of it.
     fn find_earlier_terminal(
         &self,
-        directory: &Path,
-        id: TerminalId,
+        record: Record,
         running: Option<Earlier>,
     ) -> Result<Option<Entry>, String> {
-        let record = Record::read(directory).map_err(|error| error.to_string())?;
+        let id = record.id;
+        let directory: &Path = &self.inner.state.terminal(id);
         let position = Position::read(directory);
         let resumed = Resumed { io: record.io(), directory, position: position.offset };
         let terminal = match running {
             Some(running) => {
                 let surroundings = Surroundings {
                     clock: self.inner.clock,
-                    log: self.inner.config.log,
+                    log: record.limits.log(self.inner.config.log),
                     observer: Arc::new(EventObserver { id, events: self.inner.events.clone() }),
+                    limits: record.limits.in_time(self.inner.clock),
                     pauses: self.inner.config.pauses.clone(),
                 };
                 Terminal::resume(running, resumed, surroundings)

@@ -5,8 +5,8 @@
 //!   lock            held (flock) by the one server of this directory; names its pid
 //!   ptyard.sock     the server's socket
 //!   keeper.sock     the socket of the keeper, the parent of all programs; `keeper.lock` is held by it
-//!   events          from which number on no event was given
-//!   terminals/ID/   one terminal: its log, `terminal.json`, and what a next server needs (`cursor`, `sizes`, `keys`)
+//!   ptyard.db       the database: terminals, sessions, events, keys, mail (with `-wal` and `-shm` beside it)
+//!   terminals/ID/   one terminal: its log, and what moves too often for the database (`cursor`, `sizes`)
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -58,9 +58,16 @@ impl StateDir {
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
-    /// The file that keeps numbers of events from being given twice.
-    pub(crate) fn events(&self) -> PathBuf {
-        self.root.join("events")
+    /// The database.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.root.join("ptyard.db")
+    }
+
+    /// The greatest number of an event that an earlier version may have given: it kept the next one in a file.
+    pub(crate) fn events_given(&self) -> u64 {
+        let next =
+            fs::read_to_string(self.root.join("events")).ok().and_then(|text| text.trim().parse().ok());
+        next.unwrap_or(1_u64).saturating_sub(1)
     }
 
     /// The directory of a terminal.

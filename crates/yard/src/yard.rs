@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::ErrorCode;
+use ptyard_store::Store;
+use ptyard_store::sqlite::SqliteStore;
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
@@ -14,6 +16,7 @@ use ptyard_terminal::{Clock, Pauses, TerminalError};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
 use crate::spec::{Info, TerminalRef};
@@ -63,10 +66,13 @@ pub(crate) struct Inner {
     pub(crate) state: StateDir,
     pub(crate) clock: Clock,
     pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
     pub(crate) teardowns: Teardowns,
+    /// Last, because what is above lives on them.
+    pub(crate) lanes: Lanes,
 }
 
 impl Yard {
@@ -78,6 +84,8 @@ impl Yard {
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
         let refused = |code, message| YardError::State { code, message };
+        let lanes = lanes()?;
+        let in_a_lane = lanes.enter();
         let local = match &config.keeper {
             None => LocalBackend::new().map_err(|error| {
                 let message = format!("programs cannot be kept together on this machine: {error}");
@@ -88,28 +96,34 @@ impl Yard {
         };
         let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
         backends.extend(config.elsewhere.iter().cloned());
-        Self::assemble(config, state, backends)
+        drop(in_a_lane);
+        Self::assemble(config, state, lanes, backends)
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, backends.into_iter().map(Arc::from).collect())
+        Self::assemble(config, state, lanes()?, backends.into_iter().map(Arc::from).collect())
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
+        lanes: Lanes,
         backends: Vec<Arc<dyn Backend>>,
     ) -> Result<Self, YardError> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
+        let events = Events::open(Arc::clone(&store), state.events_given())?;
         let inner = Inner {
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
-            events: Events::new(state.events()),
+            store,
+            events,
             registry: Mutex::default(),
             teardowns: Teardowns::default(),
             state,
             config,
+            lanes,
         };
         let yard = Self { inner: Arc::new(inner) };
         yard.find_earlier_terminals()?;
@@ -122,6 +136,12 @@ impl Yard {
 
     pub(crate) fn find(&self, at: &TerminalRef) -> Result<Arc<Entry>, YardError> {
         self.registry().find(at)
+    }
+
+    /// How many short ids are used up: those of terminals there are, and those that somebody was told.
+    #[must_use]
+    pub fn short_ids_in_use(&self) -> usize {
+        self.registry().short_ids.in_use()
     }
 
     /// All terminals, oldest first.
@@ -142,6 +162,12 @@ impl Yard {
         self.inner.events.since(since)
     }
 
+    /// How many tasks terminals have, for whoever looks for leaks.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.inner.lanes.tasks()
+    }
+
     /// The backend that `text` names, at the place behind its colon if there is one: `docker:IMAGE`.
     pub(crate) fn backend(&self, text: &str) -> Result<Arc<dyn Backend>, YardError> {
         let (name, place) = text.split_once(':').unwrap_or((text, ""));
@@ -149,4 +175,11 @@ impl Yard {
             self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
         Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
     }
+}
+
+fn lanes() -> Result<Lanes, YardError> {
+    Lanes::open().map_err(|error| YardError::State {
+        code: ErrorCode::Internal,
+        message: format!("no thread for terminals can be started: {error}"),
+    })
 }

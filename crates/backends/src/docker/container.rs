@@ -53,6 +53,8 @@ pub(super) async fn remove(engine: &Engine, id: &str) {
 pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Result<Started, StartError> {
     let tty = matches!(spec.io, Io::Tty(_));
     let has_stdin = has_stdin(spec.io);
+    // A container of one's own can be held to both.
+    let ceilings = spec.ceilings;
     let order = json!({
         "Image": image,
         "Entrypoint": [],
@@ -66,7 +68,13 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
         "AttachStdout": true,
         "AttachStderr": true,
         "Labels": { "ptyard.terminal": spec.id.to_string() },
-        "HostConfig": { "Init": true, "AutoRemove": true, "ConsoleSize": console_size(spec.io) },
+        "HostConfig": {
+            "Init": true,
+            "AutoRemove": true,
+            "ConsoleSize": console_size(spec.io),
+            "Memory": ceilings.memory_bytes.unwrap_or(0),
+            "PidsLimit": ceilings.processes,
+        },
     });
     let failed = |error: EngineError| error.of_start(ErrorCode::SpawnFailed);
     let made = engine.post::<Made>("/containers/create", &order).await.map_err(|error| match error {
@@ -107,6 +115,7 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
         control: Box::new(control),
         questions: Questions::Ours,
         pid: inspected.map(|container| container.state.pid).filter(|&pid| pid > 0),
+        unheld: Vec::new(),
     })
 }
 

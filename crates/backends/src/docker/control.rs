@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use ptyard_core::{Exit, Size};
-use ptyard_terminal::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState,
-};
+use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 

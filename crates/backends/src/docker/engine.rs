@@ -131,7 +131,9 @@ impl Engine {
             Err(_) => return Err(self.unreachable(format!("no answer within {ANSWER_LIMIT:?}"))),
         };
         let status = response.status();
-        if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS || status == StatusCode::NOT_MODIFIED
+        if status.is_success()
+            || status == StatusCode::SWITCHING_PROTOCOLS
+            || status == StatusCode::NOT_MODIFIED
         {
             return Ok(response);
         }

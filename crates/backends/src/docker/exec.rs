@@ -32,6 +32,8 @@ pub(super) async fn start(engine: Engine, name: String, spec: StartSpec) -> Resu
         let message = format!("the container {name} does not run");
         return Err(start_error(ErrorCode::BackendUnreachable, message));
     }
+    let (_none, unheld) =
+        spec.ceilings.split(|_| Some("a container's limits are shared by all that runs in it".to_owned()))?;
     let tty = matches!(spec.io, Io::Tty(_));
     let has_stdin = has_stdin(spec.io);
     let order = json!({
@@ -69,6 +71,7 @@ pub(super) async fn start(engine: Engine, name: String, spec: StartSpec) -> Resu
         control: Box::new(control),
         questions: Questions::Ours,
         pid: Some(pid),
+        unheld,
     })
 }
 

@@ -50,8 +50,10 @@ impl Inside {
 
     async fn run(&self, arguments: &[&str], limit: Duration) -> Result<String, EngineError> {
         let mark = format!("{TERMINAL_VARIABLE}={}", self.id);
-        let command: Vec<&str> =
-            ["sh", "-c", look_after::SCRIPT, "sh", &mark].into_iter().chain(arguments.iter().copied()).collect();
+        let command: Vec<&str> = ["sh", "-c", look_after::SCRIPT, "sh", &mark]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
         let order = json!({
             "AttachStdout": true, "AttachStderr": true, "Tty": true, "User": "0", "Cmd": command,
         });

@@ -69,8 +69,11 @@ impl Docker {
     /// # Errors
     /// When it cannot be reached.
     pub async fn version(&self) -> Result<String, StartError> {
-        let version: Value =
-            self.engine.get("/version").await.map_err(|error| error.of_start(ErrorCode::BackendUnreachable))?;
+        let version: Value = self
+            .engine
+            .get("/version")
+            .await
+            .map_err(|error| error.of_start(ErrorCode::BackendUnreachable))?;
         let word = |name: &str| version.get(name).and_then(Value::as_str).unwrap_or("unknown").to_owned();
         Ok(format!("engine {}, API {}", word("Version"), word("ApiVersion")))
     }

@@ -80,7 +80,8 @@ impl<S: AsyncRead> StreamSource<S> {
             self.unpacking.filled += read;
             if self.unpacking.filled == HEADER {
                 let [_, _, _, _, length @ ..] = self.unpacking.header;
-                self.unpacking = Unpacking { left: u32::from_be_bytes(length) as usize, ..Default::default() };
+                self.unpacking =
+                    Unpacking { left: u32::from_be_bytes(length) as usize, ..Default::default() };
             }
         }
     }
@@ -142,8 +143,7 @@ impl<S: AsyncWrite> StreamSink<S> {
 impl<S: AsyncWrite + Send> Sink for StreamSink<S> {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.poll_some(cx, bytes))?;
-        if let (SinkKind::Tty { at_line_start, .. }, Some(&last)) =
-            (&mut self.kind, bytes[..written].last())
+        if let (SinkKind::Tty { at_line_start, .. }, Some(&last)) = (&mut self.kind, bytes[..written].last())
         {
             *at_line_start = matches!(last, b'\n' | b'\r');
         }
@@ -151,7 +151,8 @@ impl<S: AsyncWrite + Send> Sink for StreamSink<S> {
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
-        let os = |error: io::Error| ControlError::Os { action: "close the input", message: error.to_string() };
+        let os =
+            |error: io::Error| ControlError::Os { action: "close the input", message: error.to_string() };
         loop {
             match &mut self.kind {
                 SinkKind::Pipe => return Pin::new(&mut self.half).poll_shutdown(cx).map_err(os),

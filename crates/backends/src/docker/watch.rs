@@ -101,8 +101,8 @@ impl Watching {
                 }
             }
             // The connection broke.
-            let cut_off = !closed_before
-                && tokio::time::timeout(TOGETHER, is_true(&mut output_ended)).await.is_ok();
+            let cut_off =
+                !closed_before && tokio::time::timeout(TOGETHER, is_true(&mut output_ended)).await.is_ok();
             match self.ask().await {
                 Now::Ended(exit) => return exit,
                 Now::Gone => return Exit::lost(),
@@ -152,8 +152,11 @@ async fn follow(engine: &Engine, place: &Place, condition: &str) -> Result<Lines
         }
         Place::Exec { container, .. } => {
             // What happened a moment before is told too: the engine says "here I am" before it begins to listen.
-            let filters = json!({ "type": ["container"], "event": ["exec_die", "die"], "container": [container] });
-            engine.follow(Method::GET, &format!("/events?since=1&filters={}", escaped(&filters.to_string()))).await
+            let filters =
+                json!({ "type": ["container"], "event": ["exec_die", "die"], "container": [container] });
+            engine
+                .follow(Method::GET, &format!("/events?since=1&filters={}", escaped(&filters.to_string())))
+                .await
         }
     }
 }
@@ -183,9 +186,7 @@ mod tests {
     #[test]
     fn only_the_programs_own_end_counts() {
         let place = Place::Exec { container: "c".to_owned(), exec: "e1".to_owned() };
-        let event = |exec: &str, code: &str| {
-            json!({ "Action": "exec_die", "Actor": { "Attributes": { "execID": exec, "exitCode": code } } })
-        };
+        let event = |exec: &str, code: &str| json!({ "Action": "exec_die", "Actor": { "Attributes": { "execID": exec, "exitCode": code } } });
         assert_eq!(end_of(&place, &event("e1", "3")), Some(Exit::exited(3)));
         assert_eq!(end_of(&place, &event("e2", "3")), None);
         assert_eq!(end_of(&place, &event("e1", "what")), None);

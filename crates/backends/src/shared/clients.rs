@@ -9,8 +9,18 @@ use tokio::process::Command;
 
 /// Variables such a program needs to find its configuration and its server.
 const KEPT: &[&str] = &[
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "TMUX_TMPDIR", "USER",
-    "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "SSH_AUTH_SOCK",
+    "TERM",
+    "TMPDIR",
+    "TMUX_TMPDIR",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
 ];
 
 /// A command that is ended when it is dropped, with little of this process's environment: a server that it starts

@@ -28,10 +28,7 @@ pub(crate) fn report(output: &str) -> KillReport {
     KillReport {
         found: words("found").find_map(|rest| rest.trim().parse().ok()).unwrap_or(0),
         last_signal: words("last").filter_map(|rest| rest.trim().parse().ok()).next_back(),
-        survivors: words("left")
-            .flat_map(str::split_whitespace)
-            .filter_map(|pid| pid.parse().ok())
-            .collect(),
+        survivors: words("left").flat_map(str::split_whitespace).filter_map(|pid| pid.parse().ok()).collect(),
     }
 }
 

@@ -74,7 +74,8 @@ case $2 in
     program || { echo gone; exit 0; }
     if [ "$4" = group ]; then
       [ "$front" -gt 0 ] 2>/dev/null || front=$group
-      kill -"$3" -- "-$front"
+      # Without `--`, which not every shell takes here.
+      kill -"$3" "-$front"
     else
       kill -"$3" "$pid"
     fi

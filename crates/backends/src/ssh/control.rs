@@ -6,9 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState,
-};
+use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};

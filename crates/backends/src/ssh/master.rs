@@ -103,9 +103,7 @@ impl Connection {
         let command = clients::command("ssh");
         let variables = command.as_std().get_envs();
         variables
-            .filter_map(|(name, value)| {
-                Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned()))
-            })
+            .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
             .collect()
     }
 }

@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Grounds, Io, KillReach, Questions, Sink, Source,
-    StartError, StartSpec, Started, Stdin,
+    Abilities, Backend, BoxFuture, Ceilings, CodeKnown, EndsWith, Grounds, Io, KillReach, Questions, Sink,
+    Source, StartError, StartSpec, Started, Stdin,
 };
 use ptyard_terminal::local::LocalBackend;
 use tokio::sync::watch;
@@ -106,14 +106,16 @@ impl Backend for Ssh {
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let Self { hosts, local, host } = self.clone();
         Box::pin(undisturbed(async move {
-            let host = host
-                .ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
+            let host =
+                host.ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
             start(&hosts.host(&host), &local, spec).await
         }))
     }
 }
 
 async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Result<Started, StartError> {
+    let (_none, unheld) =
+        spec.ceilings.split(|_| Some("nothing there holds programs to limits for us".to_owned()))?;
     let connection = host.connection().await?;
     let mut greeting = Greeting::new(&spec, &spec.env, Afterwards::Ends, Far::Usual)?;
     let io = match spec.io {
@@ -129,7 +131,14 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
         let raw = ["sh", "-c", "stty raw -echo; exec \"$@\"", "sh"];
         argv.splice(0..0, raw.map(str::to_owned));
     }
-    let client = StartSpec { id: spec.id, argv, cwd: "/".into(), env: connection.environment(), io };
+    let client = StartSpec {
+        id: spec.id,
+        argv,
+        cwd: "/".into(),
+        env: connection.environment(),
+        io,
+        ceilings: Ceilings::default(),
+    };
     let started = local.start(client).await?;
     let (mut source, mut control) = (started.source, started.control);
     let mut sink = started.sink.ok_or_else(|| start_error(ErrorCode::Internal, "the client has no input"))?;
@@ -138,7 +147,8 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
     let (pid, rest) = match tokio::time::timeout(GREETING_LIMIT, greeted).await {
         Ok(Ok(greeted)) => greeted,
         Ok(Err(error)) if error.code == ErrorCode::BackendUnreachable => {
-            let exit = tokio::time::timeout(Duration::from_secs(1), poll_fn(|cx| control.poll_exit(cx))).await;
+            let exit =
+                tokio::time::timeout(Duration::from_secs(1), poll_fn(|cx| control.poll_exit(cx))).await;
             let message = format!("ssh {}: {} ({exit:?})", host.name(), error.message);
             return Err(start_error(error.code, message));
         }
@@ -160,6 +170,7 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
         control: Box::new(SshControl::new(Arc::clone(host), control, spec.id, spec.io, end)),
         questions: Questions::Ours,
         pid: Some(pid),
+        unheld,
     })
 }
 

@@ -7,13 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{
-    BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState,
-};
+use ptyard_terminal::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
 use ptyard_terminal::local::OtherProcess;
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use rustix::fs::{Mode, OFlags};
-use rustix::termios::LocalModes;
+use rustix::termios::Termios;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -222,11 +220,10 @@ async fn resize(link: Link, window: String, pane: Pane, mut sizes: watch::Receiv
 }
 
 /// Whether input is edited by lines, and echoed.
-pub(super) fn line_discipline(tty: &Path) -> Option<(bool, bool)> {
+pub(super) fn line_discipline(tty: &Path) -> Option<Termios> {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let tty = rustix::fs::open(tty, flags, Mode::empty()).ok()?;
-    let modes = rustix::termios::tcgetattr(&tty).ok()?.local_modes;
-    Some((modes.contains(LocalModes::ICANON), modes.contains(LocalModes::ECHO)))
+    rustix::termios::tcgetattr(&tty).ok()
 }
 
 /// The group in the foreground of a process's tty, and the process's own.
@@ -291,14 +288,9 @@ impl Control for TmuxControl {
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {
-        let (line_mode, echo) = line_discipline(&self.tty)?;
+        let modes = line_discipline(&self.tty)?;
         let (own, front) = groups(self.pid)?;
-        Some(TtyState {
-            line_mode,
-            echo,
-            foreground_group: front,
-            program_in_foreground: front == Some(own),
-        })
+        Some(TtyState::of(&modes, front, own))
     }
 }
 

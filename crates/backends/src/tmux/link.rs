@@ -72,7 +72,8 @@ pub(super) struct Link {
 impl Link {
     /// Starts a client by this command, which must be one of `tmux -C`.
     pub(super) fn start(mut command: Command) -> std::io::Result<Self> {
-        let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut client =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let (Some(input), Some(output)) = (client.stdin.take(), client.stdout.take()) else {
             return Err(std::io::Error::other("the client has no streams"));
         };

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Io, KillReach, Questions, StartError, StartSpec, Started, Streams,
+    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Io, KillReach, Questions, StartError, StartSpec,
+    Started, Streams,
 };
 use tokio::process::Command;
 use tokio::sync::{Mutex, watch};
@@ -115,8 +116,9 @@ impl ServerLink {
         if let Some((_, link)) = current.as_ref().filter(|(_, link)| !link.is_gone()) {
             return Ok(link.clone());
         }
-        let unreachable =
-            |error: &dyn std::fmt::Display| start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}"));
+        let unreachable = |error: &dyn std::fmt::Display| {
+            start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}"))
+        };
         let mut command = self.tmux();
         // The session's first window keeps it, and with it our client, when no program runs.
         command
@@ -238,6 +240,8 @@ impl Drop for Window<'_> {
 }
 
 async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, StartError> {
+    let (_none, unheld) =
+        spec.ceilings.split(|_| Some("programs of tmux are tmux's own children".to_owned()))?;
     // tmux says in TERM what it is; everything else is what was asked for.
     let mut env = spec.env.clone();
     env.remove("TERM");
@@ -281,6 +285,7 @@ async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, St
         control: Box::new(control),
         questions: Questions::ThePlaces,
         pid: Some(pid),
+        unheld,
     })
 }
 
@@ -321,9 +326,8 @@ async fn adopt(link: Link, target: &str) -> Result<Started, StartError> {
     let exact = if target.starts_with('%') { target.to_owned() } else { format!("={target}") };
     let answer =
         link.ask(format!("display-message -p -t {} {FOUND}", quoted(&exact))).await.map_err(of_start)?;
-    let found = Found::parse(&answer).ok_or_else(|| {
-        start_error(ErrorCode::PlaceNotFound, format!("tmux has no pane {target}"))
-    })?;
+    let found = Found::parse(&answer)
+        .ok_or_else(|| start_error(ErrorCode::PlaceNotFound, format!("tmux has no pane {target}")))?;
     let pane = found.pane;
     // Heard from the answer on; what was printed before it is in the history, which is asked for in the same breath.
     let named = link.ask_and_follow(format!("display-message -p -t {pane} '#{{pane_id}}'"));
@@ -338,14 +342,14 @@ async fn adopt(link: Link, target: &str) -> Result<Started, StartError> {
     let history = history.map_err(of_start)?;
     let mut source = PaneSource::new(pieces, None);
     source.put_back(history.trim_end().replace('\n', "\r\n").into_bytes());
-    let control = TmuxControl::adopted(link.clone(), &found).map_err(|error| {
-        start_error(ErrorCode::SpawnFailed, format!("cannot watch the program: {error}"))
-    })?;
+    let control = TmuxControl::adopted(link.clone(), &found)
+        .map_err(|error| start_error(ErrorCode::SpawnFailed, format!("cannot watch the program: {error}")))?;
     Ok(Started {
         source: Box::new(source),
         sink: Some(Box::new(PaneSink::new(link, pane, found.tty))),
         control: Box::new(control),
         questions: Questions::ThePlaces,
         pid: Some(found.pid),
+        unheld: Vec::new(),
     })
 }

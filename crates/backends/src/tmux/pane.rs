@@ -9,6 +9,8 @@ use std::task::{Context, Poll, ready};
 use ptyard_terminal::backend::{ControlError, Sink, Source};
 use tokio::sync::watch;
 
+use rustix::termios::LocalModes;
+
 use super::control::line_discipline;
 use super::link::{Link, Pieces, TmuxError};
 use super::protocol::Pane;
@@ -132,13 +134,15 @@ impl Sink for PaneSink {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
         if self.under_way.is_none() && !self.is_closed {
-            if line_discipline(&self.tty).is_some_and(|(line_mode, _)| !line_mode) {
+            if line_discipline(&self.tty).is_some_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
+            {
                 return Poll::Ready(Err(ControlError::RawMode));
             }
             let ends: &[u8] = if self.at_line_start { &[4] } else { &[4, 4] };
             let (link, pane) = (self.link.clone(), self.pane);
             self.is_closed = true;
-            self.under_way = Some(Box::pin(async move { type_into(&link, pane, ends).await.map(|()| ends.len()) }));
+            self.under_way =
+                Some(Box::pin(async move { type_into(&link, pane, ends).await.map(|()| ends.len()) }));
         }
         if let Some(typing) = &mut self.under_way {
             let _gone = ready!(typing.as_mut().poll(cx));

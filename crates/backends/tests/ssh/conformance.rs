@@ -27,5 +27,5 @@ async fn other_machines_conform() {
             Box::pin(async {})
         })),
     };
-    run_some(ground, wanted).await;
+    run_some(ground, wanted).await.hold_to_page();
 }

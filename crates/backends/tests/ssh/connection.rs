@@ -14,6 +14,7 @@ fn spec(argv: &[&str]) -> StartSpec {
         cwd: Default::default(),
         env: Default::default(),
         io: Io::Pipes(Stdin::Null),
+        ceilings: Default::default(),
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// Starts one; `None`, loudly, where none can be had.
     pub(crate) async fn start() -> Option<Self> {
-        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
+        let sshd =
+            ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
         let Some(sshd) = sshd else { return skip("there is no sshd") };
         // Where Debian's sshd drops its privileges; a system service makes it elsewhere.
         let _there = std::fs::create_dir_all("/run/sshd");

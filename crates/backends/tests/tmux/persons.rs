@@ -17,6 +17,7 @@ fn spec(argv: &[&str]) -> StartSpec {
         cwd: "/".into(),
         env: Default::default(),
         io: Io::Tty(Size::DEFAULT),
+        ceilings: Default::default(),
     }
 }
 
@@ -55,7 +56,17 @@ async fn exit(program: &mut Started) -> Exit {
 #[tokio::test]
 async fn a_pane_is_taken_over_with_its_history_and_given_back() {
     let Some(server) = TestServer::new() else { return };
-    server.tmux(&["new-session", "-d", "-s", "work", "-x", "80", "-y", "24", "sh -c 'echo before; exec cat'"]);
+    server.tmux(&[
+        "new-session",
+        "-d",
+        "-s",
+        "work",
+        "-x",
+        "80",
+        "-y",
+        "24",
+        "sh -c 'echo before; exec cat'",
+    ]);
     // A name that the other one begins with: exactly the right one is taken.
     server.tmux(&["new-session", "-d", "-s", "work-2", "exec sleep 600"]);
     let pid: u32 = server.tmux(&["display-message", "-p", "-t", "=work:0.0", "#{pane_pid}"]).parse().unwrap();
@@ -87,7 +98,8 @@ async fn a_pane_that_is_not_there_is_refused() {
 async fn typing_reaches_the_program_while_a_person_scrolls() {
     let Some(server) = TestServer::new() else { return };
     let backend = Arc::new(server.backend());
-    let mut program = backend.start(spec(&["sh", "-c", "echo ready; read -r line; echo got-$line"])).await.unwrap();
+    let mut program =
+        backend.start(spec(&["sh", "-c", "echo ready; read -r line; echo got-$line"])).await.unwrap();
     read_until(&mut program, "ready").await;
     let panes = server.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
     let pane = panes.lines().last().unwrap();

@@ -1,6 +1,8 @@
 //! The command line, as clap reads it.
 
+pub(crate) mod limit;
 mod program;
+mod provider;
 mod usage;
 
 use std::net::SocketAddr;
@@ -8,10 +10,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::logging::LogFilter;
+
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
 };
+pub(crate) use provider::{DetectArgs, ProviderCommand};
 pub(crate) use usage::{explain, wants_json};
 
 /// The terminal yard for AI agents.
@@ -85,6 +90,12 @@ pub(crate) enum Command {
         #[arg(long)]
         follow: bool,
     },
+    Detect(DetectArgs),
+    /// Kinds of programs: what is known of them, and whether a manifest is right
+    Provider {
+        #[command(subcommand)]
+        command: ProviderCommand,
+    },
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,
     /// Check the state directory, the server and the machine, in plain words
@@ -100,10 +111,18 @@ pub(crate) enum Command {
         /// directory's `token` file
         #[arg(long, value_name = "ADDR:PORT")]
         listen: Option<SocketAddr>,
+        /// How much to log: error, warn, info, debug or trace, or TARGET=LEVEL,...; what programs print and are typed is
+        /// never logged [default: $PTYARD_LOG, else warn,ptyard=info]
+        #[arg(long, value_name = "LEVEL")]
+        log: Option<LogFilter>,
     },
     /// Be the parent of all programs of a state directory: the way the server starts it, so that they outlive it
     #[command(hide = true)]
-    Keeper,
+    Keeper {
+        /// How much to log
+        #[arg(long, value_name = "LEVEL")]
+        log: Option<LogFilter>,
+    },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,
     /// Stop the server: every program is ended, then the server

@@ -98,7 +98,9 @@ async fn view(
 ) -> Result<Left, Failure> {
     let mut typed = read_keys();
     loop {
-        // Once at first, and again when output that was not seen yet is gone for good.
+        // Once at first, and again when output that was not seen yet is gone for good. The server does not keep a connection
+        // that was silent for long.
+        *client = client.reconnect().await?;
         let offset = paint(client, id, outer).await?;
         let typing = if args.read_only { Typing::No } else { Typing::Yes };
         let (mut stream, input) = client.stream(id, Some(offset), typing).await?;

@@ -3,10 +3,12 @@
 mod control;
 mod debug;
 mod demo;
+mod detect;
 mod doctor;
 mod events;
 mod exec;
 mod list;
+mod provider;
 mod read;
 mod screen;
 mod version;
@@ -30,7 +32,7 @@ use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format};
-use crate::serve::{self, Ground};
+use crate::serve::{self, Ground, ServeOptions};
 use crate::start::{self, Policy};
 use crate::state::State;
 use crate::{attach, keep, mcp};
@@ -83,7 +85,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
         return if asked_for { status::DONE } else { status::USAGE };
     }
     let format = if args::wants_json(args) { Format::Json } else { Format::Text };
-    let failure = args::explain(error);
+    let failure = args::explain(error, args);
     print::failure(&failure, format);
     failure.status()
 }
@@ -96,19 +98,21 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { daemon, listen } => {
+        Command::Serve { daemon, listen, log } => {
             if let Err(error) = environment::leave_behind_secrets() {
                 print::note(&format!("the server keeps its caller's environment: {error}"));
             }
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
-            serve::serve(&place.state, ground, listen)?;
+            serve::serve(&place.state, ground, &ServeOptions { listen, log })?;
             Ok(status::DONE)
         }
-        Command::Keeper => {
-            keep::keep(&place.state)?;
+        Command::Keeper { log } => {
+            keep::keep(&place.state, log.as_ref())?;
             Ok(status::DONE)
         }
         Command::Demo => demo::demo(),
+        Command::Detect(args) => detect::detect(&place, &args),
+        Command::Provider { command } => provider::provider(&place, &command),
         command => block_on(command_on(&place, command)),
     }
 }
@@ -133,9 +137,12 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
-        Command::Serve { .. } | Command::Debug { .. } | Command::Keeper | Command::Demo => {
-            Err(Failure::new(ErrorCode::Internal, "this command needs no client"))
-        }
+        Command::Serve { .. }
+        | Command::Debug { .. }
+        | Command::Keeper { .. }
+        | Command::Demo
+        | Command::Detect(_)
+        | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
     }
 }
 

@@ -8,6 +8,7 @@ mod errors;
 mod fake;
 mod live;
 mod mcp;
+mod privacy;
 mod programs;
 mod pty;
 mod refusals;

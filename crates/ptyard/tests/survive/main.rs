@@ -4,5 +4,6 @@
 
 mod keeper;
 mod kills;
+mod limits;
 mod restart;
 mod stage;

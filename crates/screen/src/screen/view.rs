@@ -77,6 +77,19 @@ pub(super) struct DrawingState {
     pub(super) saved: (u16, u16, Style),
 }
 
+impl Line {
+    /// The text in stretches drawn alike, in order.
+    pub fn segments(&self) -> impl Iterator<Item = (&str, Style)> {
+        let mut rest = &self.text[..];
+        self.runs.iter().map_while(move |run| {
+            // The last run may count blanks that the text does not hold.
+            let (segment, after) = rest.split_at_checked(run.bytes as usize).unwrap_or((rest, ""));
+            rest = after;
+            (!segment.is_empty()).then_some((segment, run.style))
+        })
+    }
+}
+
 impl View {
     /// The rows on the screen, without those that scrolled away.
     #[must_use]

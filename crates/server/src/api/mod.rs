@@ -31,12 +31,12 @@ mod request;
 pub mod stream;
 
 pub use reply::{
-    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LogInfo, ReadReply, ScreenCursor, ScreenReply,
-    SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LimitsInfo, LogInfo, ReadReply, ScreenCursor,
+    ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
-    ClientPolicy, ExecRequest, Input, KillRequest, ResizeRequest, SignalRequest, StdinKind, WaitRequest,
-    WindowRequest, WriteRequest,
+    ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest, StdinKind,
+    WaitRequest, WindowRequest, WriteRequest,
 };
 
 /// The protocol number: raised when a client or server of before could not be understood.

@@ -57,7 +57,7 @@ pub(crate) async fn events(
                 () = stop.requested() => return None,
             }
         } else {
-            source.try_next()?
+            source.next_kept().await?
         };
         Some((Ok(tell(&translate::event(happened))), (source, stop)))
     });

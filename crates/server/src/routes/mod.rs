@@ -77,18 +77,20 @@ async fn unknown_method(method: Method, uri: Uri) -> ApiError {
     ApiError::method(&method, uri.path())
 }
 
-/// Ends a call that waits when the server stops, and turns a panic into a refusal.
+/// Ends a call that waits when the server stops and its program has not ended by then, and turns a panic into a refusal.
 async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Response {
     if stop.is_requested() {
         return ApiError::stopping().into_response();
     }
+    // Neither the query nor the body: they hold what callers search for and type.
+    tracing::debug!(method = %request.method(), path = request.uri().path(), "a call");
     let call = AssertUnwindSafe(next.run(request)).catch_unwind();
     tokio::select! {
         biased;
         answered = call => answered.unwrap_or_else(|_| {
             ApiError::new(ErrorCode::Internal, "the call broke off: a panic").into_response()
         }),
-        () = stop.requested() => ApiError::stopping().into_response(),
+        () = stop.ends_were_told() => ApiError::stopping().into_response(),
     }
 }
 

@@ -7,6 +7,7 @@ mod events;
 mod look;
 mod shutdown;
 mod site;
+mod strangers;
 mod streams;
 mod tcp;
 mod vanishing;

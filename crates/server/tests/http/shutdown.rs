@@ -24,7 +24,7 @@ async fn a_stop_is_answered_ends_the_programs_and_leaves_no_socket() {
 }
 
 #[tokio::test]
-async fn whoever_waits_when_the_server_stops_is_answered_stopping() {
+async fn law_04_whoever_waits_when_the_server_stops_hears_how_the_program_ended() {
     let site = Site::start();
     let started = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "yield_ms": 250})).await;
     let path = format!("/v1/terminals/{}", started.id);
@@ -37,9 +37,8 @@ async fn whoever_waits_when_the_server_stops_is_answered_stopping() {
     let closing = tokio::spawn(site.close());
     let mut answer = String::new();
     soon("the answer", poll.read_to_string(&mut answer)).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-    assert!(answer.contains("connection: close"), "{answer}");
-    assert!(answer.contains(r#""code":"stopping""#), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains(r#""cause":"killed","by":"stop""#), "{answer}");
     closing.await.unwrap();
     assert!(!socket.exists());
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use ptyard_core::turn::Explanation;
 use ptyard_core::{Exit, Size};
 use ptyard_screen::View;
 use tokio::sync::oneshot;
 
 use super::input::{Place, Typed, Written};
+use crate::agent::{Agent, DispatchError, Mail, TurnEvents};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 
 /// How many commands may wait; further callers wait in line for a place.
@@ -26,6 +28,10 @@ pub(crate) enum Command {
     Look { scrollback: usize, reply: oneshot::Sender<Look> },
     TtyState { reply: oneshot::Sender<Option<TtyState>> },
     Modes { reply: oneshot::Sender<ptyard_screen::Modes> },
+    Attend { agent: Box<Agent>, reply: oneshot::Sender<TurnEvents> },
+    Dispatch { mail: Mail, reply: oneshot::Sender<Result<(), DispatchError>> },
+    ResetTurns { reply: oneshot::Sender<()> },
+    Explain { reply: oneshot::Sender<Option<Explanation>> },
     Close,
 }
 

@@ -5,8 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use ptyard_core::turn::{AttemptId, Keys};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::answer::Asker;
+use super::mail::{MailJob, MailStep, Mailed};
+use crate::agent::keys;
 use crate::backend::{ControlError, Sink};
 
 /// How many writes may wait. Further callers wait outside for a [`Place`], until their own deadlines: in the commands
@@ -50,6 +54,8 @@ pub struct Written {
 pub(super) enum Job {
     /// Bytes to type.
     Type(Typing),
+    /// The text of an attempt: paste, pause and Enter, with nothing between them.
+    Mail(MailJob),
     /// The end of the input, behind everything that was typed before it.
     Close(oneshot::Sender<Result<(), ControlError>>, Place),
 }
@@ -64,6 +70,8 @@ pub(super) struct Typing {
     /// What `cancelled` resolved to.
     cancel: Option<Cancel>,
     reply: Option<oneshot::Sender<Written>>,
+    /// Whose question this answers; it is dropped if that one is gone before it is written.
+    answers: Option<Asker>,
     /// `None` for our own replies, whose number is bounded where they are made.
     _place: Option<Place>,
 }
@@ -91,11 +99,12 @@ impl Job {
             cancelled: Some(cancelled),
             cancel: None,
             reply: Some(reply),
+            answers: None,
             _place: Some(place),
         })
     }
 
-    fn answer(bytes: Vec<u8>) -> Self {
+    fn answer(bytes: Vec<u8>, answers: Option<Asker>) -> Self {
         Self::Type(Typing {
             typed: Typed::raw(bytes),
             taken: 0,
@@ -103,13 +112,18 @@ impl Job {
             cancelled: None,
             cancel: None,
             reply: None,
+            answers,
             _place: None,
         })
     }
 
     /// Whether another job must not come before it.
     fn goes_first(&self) -> bool {
-        matches!(self, Self::Type(typing) if typing.taken > 0 || typing.reply.is_none())
+        match self {
+            Self::Type(typing) => typing.taken > 0 || typing.reply.is_none(),
+            Self::Mail(mail) => mail.has_begun(),
+            Self::Close(..) => false,
+        }
     }
 }
 
@@ -130,6 +144,10 @@ impl Typing {
 #[derive(Default)]
 pub(super) struct InputQueue {
     jobs: VecDeque<Job>,
+    /// What became of mail, to be told the turn machine.
+    mailed: Vec<Mailed>,
+    /// What others typed since it was asked last, with the end of the log right before.
+    typed: Vec<(Keys, u64)>,
 }
 
 /// What one round of writing left.
@@ -142,6 +160,7 @@ pub(super) enum InputStep {
 }
 
 impl InputQueue {
+    /// Whether nothing waits and nothing is being written.
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -151,19 +170,21 @@ impl InputQueue {
     }
 
     /// Puts an answer to a query next: behind the job that began, before all others.
-    pub(super) fn push_answer(&mut self, bytes: Vec<u8>) {
+    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker) {
         let first = self.jobs.iter().take_while(|job| job.goes_first()).count();
-        self.jobs.insert(first, Job::answer(bytes));
+        self.jobs.insert(first, Job::answer(bytes, Some(asker)));
     }
 
-    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained the output just before.
+    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained
+    /// the output just before. `is_gone` looks whether somebody else would read an answer.
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         sink: &mut Option<Box<dyn Sink>>,
         end: u64,
+        is_gone: &mut dyn FnMut(Asker) -> bool,
     ) -> InputStep {
-        let step = self.poll_front(cx, sink, end);
+        let step = self.poll_front(cx, sink, end, is_gone);
         self.take_back(cx, end);
         step
     }
@@ -174,12 +195,18 @@ impl InputQueue {
         let Some(first) = self.jobs.pop_front() else { return };
         let behind = std::mem::take(&mut self.jobs).into_iter().filter_map(|job| match job {
             Job::Type(typing) => typing.unless_cancelled(cx, end).map(Job::Type),
-            close @ Job::Close(..) => Some(close),
+            other @ (Job::Mail(_) | Job::Close(..)) => Some(other),
         });
         self.jobs = std::iter::once(first).chain(behind).collect();
     }
 
-    fn poll_front(&mut self, cx: &mut Context<'_>, sink: &mut Option<Box<dyn Sink>>, end: u64) -> InputStep {
+    fn poll_front(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Option<Box<dyn Sink>>,
+        end: u64,
+        is_gone: &mut dyn FnMut(Asker) -> bool,
+    ) -> InputStep {
         loop {
             let Some(open) = sink else {
                 return self.end_all(end);
@@ -198,16 +225,59 @@ impl InputQueue {
                         let _gone = reply.send(closed);
                     }
                 },
-                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end) {
+                // Half an answer is worse than one nobody waits for: one that began is written to its end.
+                Some(Job::Type(typing)) if typing.taken == 0 && typing.answers.is_some_and(&mut *is_gone) => {
+                }
+                Some(Job::Mail(mut mail)) => {
+                    match mail.poll_write(cx, open.as_mut(), end, &mut self.mailed) {
+                        MailStep::Holds => {
+                            self.jobs.push_front(Job::Mail(mail));
+                            return InputStep::Idle;
+                        }
+                        MailStep::Finished => {}
+                        MailStep::Ended => return self.end_all(end),
+                    }
+                }
+                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end, &mut self.typed) {
                     TypingStep::Waits(typing) => {
                         self.jobs.push_front(Job::Type(typing));
                         return InputStep::Idle;
                     }
                     TypingStep::Finished => {}
-                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec())),
+                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec(), None)),
                     TypingStep::Ended => return self.end_all(end),
                 },
             }
+        }
+    }
+
+    /// What became of mail since this was asked last.
+    pub(super) fn take_mailed(&mut self) -> Vec<Mailed> {
+        std::mem::take(&mut self.mailed)
+    }
+
+    /// What others typed since this was asked last.
+    pub(super) fn take_typed(&mut self) -> Vec<(Keys, u64)> {
+        std::mem::take(&mut self.typed)
+    }
+
+    /// Presses the Enter of the mail that holds the input.
+    pub(super) fn press_enter(&mut self, attempt: AttemptId) {
+        if let Some(Job::Mail(mail)) = self.jobs.front_mut() {
+            mail.press(attempt);
+        }
+    }
+
+    /// Writes no more of this attempt. A paste that has begun is closed.
+    pub(super) fn take_back_mail(&mut self, attempt: AttemptId) {
+        let Some(at) = self.jobs.iter().position(|job| matches!(job, Job::Mail(mail) if mail.is(attempt)))
+        else {
+            return;
+        };
+        if let Some(Job::Mail(mail)) = self.jobs.remove(at)
+            && let Some(rest) = mail.if_cut()
+        {
+            self.jobs.insert(at, Job::answer(rest, None));
         }
     }
 
@@ -219,6 +289,7 @@ impl InputQueue {
         for job in self.jobs.drain(..) {
             match job {
                 Job::Type(typing) => typing.end(end),
+                Job::Mail(mail) => mail.end(&mut self.mailed),
                 Job::Close(reply, _) => {
                     let _gone = reply.send(Err(ControlError::StdinClosed));
                 }
@@ -238,7 +309,13 @@ enum TypingStep {
 }
 
 impl Typing {
-    fn poll_write(mut self, cx: &mut Context<'_>, sink: &mut dyn Sink, end: u64) -> TypingStep {
+    fn poll_write(
+        mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn Sink,
+        end: u64,
+        typed: &mut Vec<(Keys, u64)>,
+    ) -> TypingStep {
         loop {
             let rest = self.typed.bytes.len() - self.taken;
             if rest == 0 {
@@ -257,7 +334,14 @@ impl Typing {
             match sink.poll_write(cx, &self.typed.bytes[self.taken..]) {
                 Poll::Pending if untried => {}
                 Poll::Pending => return TypingStep::Waits(self),
-                Poll::Ready(Ok(taken)) => self.taken += taken,
+                Poll::Ready(Ok(taken)) => {
+                    // Our own answers to questions are no input that anybody composes.
+                    if self.taken == 0 && taken > 0 && self.reply.is_some() {
+                        let bytes = &self.typed.bytes[..];
+                        typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, end)));
+                    }
+                    self.taken += taken;
+                }
                 Poll::Ready(Err(error)) => {
                     tracing::debug!(%error, "the program's input ended");
                     self.end(end);
@@ -337,7 +421,7 @@ mod tests {
     }
 
     fn turn(queue: &mut InputQueue, sink: &mut Option<Box<dyn Sink>>) -> InputStep {
-        queue.poll_write(&mut Context::from_waker(Waker::noop()), sink, 10)
+        queue.poll_write(&mut Context::from_waker(Waker::noop()), sink, 10, &mut |_| false)
     }
 
     #[test]
@@ -352,7 +436,7 @@ mod tests {
         queue.push(second);
         *slow.room.lock().unwrap() = 3;
         turn(&mut queue, &mut sink);
-        queue.push_answer(b"R".to_vec());
+        queue.push_answer(b"R".to_vec(), Asker::default());
         drop(cancel);
         turn(&mut queue, &mut sink);
         *slow.room.lock().unwrap() = 100;
@@ -362,6 +446,30 @@ mod tests {
             answer.try_recv().unwrap(),
             Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
         );
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn case_sec01_an_answer_is_not_written_when_its_asker_has_gone_while_it_waited() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (first, _keep, _answer) = job(Typed::raw(&b"typed"[..]));
+        queue.push(first);
+        *slow.room.lock().unwrap() = 2;
+        turn(&mut queue, &mut sink);
+        queue.push_answer(b"ANSWER".to_vec(), Asker::default());
+        *slow.room.lock().unwrap() = 100;
+        let mut cx = Context::from_waker(Waker::noop());
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);
+        assert_eq!(*slow.got.lock().unwrap(), b"typed");
+        // One that began goes on: half of it would be read as keys.
+        *slow.room.lock().unwrap() = 2;
+        queue.push_answer(b"<ANSWER>".to_vec(), Asker::default());
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| false);
+        *slow.room.lock().unwrap() = 100;
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);
+        assert_eq!(*slow.got.lock().unwrap(), b"typed<ANSWER>");
         assert!(queue.is_empty());
     }
 
@@ -448,7 +556,8 @@ mod tests {
         let mut queue = InputQueue::default();
         let (first, _cancel, mut answer) = job(Typed::raw(&b"abc"[..]));
         queue.push(first);
-        assert_eq!(queue.poll_write(&mut Context::from_waker(Waker::noop()), &mut None, 5), InputStep::Ended);
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(queue.poll_write(&mut cx, &mut None, 5, &mut |_| false), InputStep::Ended);
         assert!(answer.try_recv().unwrap().input_ended);
     }
 }

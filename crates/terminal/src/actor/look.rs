@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ptyard_core::{Moment, Size};
 use ptyard_screen::catch_up::{Pen, skip_point};
-use ptyard_screen::{Cursor, DEFAULT_SCROLLBACK_LINES, Scanner, Screen, new_screen};
+use ptyard_screen::{Cursor, DEFAULT_SCROLLBACK_LINES, Scanner, Screen, View, new_screen};
 use tokio::sync::oneshot;
 
 use super::{Actor, Look};
@@ -133,6 +133,17 @@ impl Actor {
         if live.at < target {
             cx.waker().wake_by_ref();
         }
+    }
+
+    /// The screen at the end of the log, and the offset it shows; `None` when the log cannot be read.
+    pub(super) fn view_now(&mut self, now: Moment) -> Option<(View, u64)> {
+        let (run, end) = (Run::from(&self.scanner), self.now.end);
+        let live = self.looks.live.get_or_insert_with(|| Live::start(self.io, &self.reader, run, now));
+        live.last_look = now;
+        let sizes = self.observed.lock().sizes.clone();
+        live.feed(&self.reader, &sizes, end, u64::MAX, run, now).ok()?;
+        let Look { view, offset, .. } = live.look(0, now);
+        Some((view, offset))
     }
 
     /// The cursor after the byte before `at`, or where it is now when the screen is already further.

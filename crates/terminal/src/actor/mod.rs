@@ -6,8 +6,11 @@
 
 mod answer;
 mod command;
+mod dispatch;
 mod input;
+mod limits;
 mod look;
+mod mail;
 mod output;
 mod resume;
 
@@ -18,17 +21,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::end::{EndRule, EndStep};
+use ptyard_core::turn::StatusReport;
 use ptyard_core::{Cause, Exit, Moment, Size};
 use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
-use self::answer::Answers;
+use self::answer::{Answers, Asker};
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
+use self::dispatch::Attended;
 use self::input::{InputQueue, Job};
 pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
+use self::limits::LimitWatch;
+pub use self::limits::TimeLimits;
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
@@ -77,6 +84,7 @@ pub(crate) struct Actor {
     answers: Answers,
     questions: Questions,
     looks: Looks,
+    limits: LimitWatch,
     /// When a log that could not be written is tried again.
     held_back: Option<Moment>,
     /// Scratch: what the side parser saw in one read.
@@ -88,6 +96,9 @@ pub(crate) struct Actor {
     now: Progress,
     observed: Arc<SharedObserved>,
     observer: Arc<dyn Observer>,
+    /// The agent that runs here, if one does.
+    attended: Option<Attended>,
+    status: watch::Sender<Option<StatusReport>>,
     timer: Option<(Moment, Pin<Box<Sleep>>)>,
 }
 
@@ -100,6 +111,7 @@ pub(crate) struct Parts {
     pub(crate) reader: LogReader,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) limits: TimeLimits,
     pub(crate) past: Past,
 }
 
@@ -117,6 +129,7 @@ pub(crate) struct Watched {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) milestones: watch::Receiver<Progress>,
+    pub(crate) status: watch::Receiver<Option<StatusReport>>,
 }
 
 /// Starts the task of a terminal. The sizes it had so far stand in `observed`.
@@ -126,6 +139,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
     let now = Progress::start(size);
     let (progress, watched_progress) = watch::channel(now.clone());
     let (milestones, watched_milestones) = watch::channel(now.clone());
+    let (status, watched_status) = watch::channel(None);
     let mut actor = Actor {
         clock: parts.clock,
         io: parts.io,
@@ -148,6 +162,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         answers: Answers::default(),
         questions: parts.started.questions,
         looks: Looks::default(),
+        limits: LimitWatch::new(TimeLimits::default(), Moment::EPOCH),
         held_back: None,
         signals: Vec::new(),
         progress,
@@ -155,16 +170,19 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         now,
         observed: parts.observed,
         observer: parts.observer,
+        attended: None,
+        status,
         timer: None,
     };
     if let Past::Earlier { unseen_from } = parts.past {
         actor.resume(unseen_from);
     }
+    actor.watch_limits(parts.limits);
     tokio::spawn(async move {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
     });
-    Watched { commands, progress: watched_progress, milestones: watched_milestones }
+    Watched { commands, progress: watched_progress, milestones: watched_milestones, status: watched_status }
 }
 
 impl Actor {
@@ -175,8 +193,15 @@ impl Actor {
             self.poll_commands(cx);
             self.poll_output(cx, now);
             self.poll_exit(cx, now);
+            self.poll_limits(cx, now);
             self.answer_queries(now);
             self.poll_input(cx);
+            self.poll_attended(now);
+            if self.attended.is_some() {
+                // What the agent is to be given was put into the queue in this turn, and goes out in it.
+                self.poll_input(cx);
+                self.tell_written(now);
+            }
             self.poll_kills(cx);
             self.poll_end(now);
             self.poll_looks(cx, now);
@@ -213,6 +238,7 @@ impl Actor {
                 {
                     self.answers.line_entered();
                 }
+                self.typed();
                 self.queue.push(Job::new(typed, cancelled, reply, place));
             }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
@@ -229,6 +255,20 @@ impl Actor {
             }
             Command::Modes { reply } => {
                 let _gone = reply.send(self.modes());
+            }
+            Command::Attend { agent, reply } => {
+                let _gone = reply.send(self.attend(*agent, self.clock.now()));
+            }
+            Command::Dispatch { mail, reply } => {
+                self.typed();
+                self.offer(mail, reply);
+            }
+            Command::ResetTurns { reply } => {
+                self.reset_turns(self.clock.now());
+                let _gone = reply.send(());
+            }
+            Command::Explain { reply } => {
+                let _gone = reply.send(self.explain(self.clock.now()));
             }
             Command::Close => self.close(),
         }
@@ -305,7 +345,9 @@ impl Actor {
 
     fn poll_input(&mut self, cx: &mut Context<'_>) {
         if !self.queue.is_empty() {
-            self.queue.poll_write(cx, &mut self.sink, self.now.end);
+            let control = &mut self.control;
+            let is_gone = &mut |asker: Asker| control.tty_state().is_none_or(|tty| asker.is_gone(&tty));
+            self.queue.poll_write(cx, &mut self.sink, self.now.end, is_gone);
         }
     }
 
@@ -314,7 +356,9 @@ impl Actor {
             return;
         }
         if let Poll::Ready(exit) = self.control.poll_exit(cx) {
-            self.end.exited(self.with_our_cause(exit), now);
+            let exit = self.with_our_cause(exit);
+            self.limits_saw(&exit);
+            self.end.exited(exit, now);
             // Bytes written right before the exit may have come in after this turn's reading.
             self.poll_output(cx, now);
         }
@@ -352,6 +396,7 @@ impl Actor {
             self.log.seal(&serde_json::to_string(&exit).unwrap_or_default());
             self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
             self.observer.event(TerminalEvent::Exited(exit, now));
+            self.agent_exited(now);
         }
         let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());
         if exit.is_some() || self.killed.iter().any(|(report, _)| !report.survivors.is_empty()) {
@@ -415,6 +460,7 @@ impl Actor {
     fn finish(mut self) {
         self.commands.close();
         self.now.removed = self.closing;
+        self.agent_removed(self.clock.now());
         self.observed.lock().run = Run::from(&self.scanner);
         self.publish();
         if let Err(error) = self.log.close() {
@@ -425,10 +471,15 @@ impl Actor {
 
     /// Arms the timer for the next deadline; `Ready` when one has passed.
     fn poll_timer(&mut self, cx: &mut Context<'_>, now: Moment) -> Poll<()> {
-        let wanted = [self.end_look, self.answers.deadline(), self.looks.deadline(), self.held_back]
-            .into_iter()
-            .flatten()
-            .min();
+        let wanted = [
+            self.end_look,
+            self.answers.deadline(),
+            self.looks.deadline(),
+            self.limits.deadline(),
+            self.held_back,
+            self.attended_deadline(),
+        ];
+        let wanted = wanted.into_iter().flatten().min();
         let Some(at) = wanted else {
             self.timer = None;
             return Poll::Pending;

@@ -114,7 +114,11 @@ impl Actor {
             return;
         }
         let mut signals = std::mem::take(&mut self.signals);
-        for Signal { at, event } in signals.drain(..) {
+        for signal in signals.drain(..) {
+            if self.attended.is_some() && is_about_the_agent(&signal.event) {
+                self.tell_signal(&signal, self.clock.now());
+            }
+            let Signal { at, event } = signal;
             let is_news = match news {
                 News::All => true,
                 News::After(offset) => at > offset,
@@ -124,8 +128,7 @@ impl Actor {
                     if !is_news => {}
                 Event::Query(_) if self.questions == Questions::ThePlaces => {}
                 Event::Query(query) => {
-                    let in_line_mode = self.control.tty_state().is_some_and(|tty| tty.line_mode);
-                    self.answers.asked(at, query, in_line_mode, self.clock.now());
+                    self.answers.asked(at, query, self.control.tty_state(), self.clock.now());
                 }
                 Event::Prompt(mark) => {
                     if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {
@@ -158,4 +161,9 @@ impl Actor {
         }
         self.signals = signals;
     }
+}
+
+/// Whether a judge wants to know of it: what a program says of itself.
+fn is_about_the_agent(event: &Event) -> bool {
+    matches!(event, Event::ProgramStatus(_) | Event::Title(_) | Event::Prompt(_) | Event::Progress(_))
 }

@@ -1,15 +1,16 @@
 //! The remaining controls of a local program.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ptyard_core::{Exit, Size};
-use rustix::termios::LocalModes;
+use ptyard_core::{Exit, Limit, Size};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::agent::is_shell;
 use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
 use crate::sys;
 use crate::sys::watched::WatchedFd;
@@ -30,6 +31,8 @@ pub(super) struct LocalControl {
     pub(super) tree: Arc<Tree>,
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) end: End,
+    /// Ready when there are too many processes; gone once that was told.
+    pub(super) ceiling: Option<BoxFuture<'static, io::Result<()>>>,
     pub(super) runtime: Handle,
     /// Given up with this.
     pub(super) _copies: Option<Arc<dyn Copies>>,
@@ -118,16 +121,47 @@ impl Control for LocalControl {
         kill::count(&members)
     }
 
+    fn poll_ceiling(&mut self, cx: &mut Context<'_>) -> Poll<Limit> {
+        let Some(reached) = &mut self.ceiling else { return Poll::Pending };
+        let reached = ready!(reached.as_mut().poll(cx));
+        self.ceiling = None;
+        match reached {
+            Ok(()) => Poll::Ready(Limit::Processes),
+            Err(error) => {
+                // The kernel still refuses more processes.
+                tracing::warn!(%error, "cannot watch a program's number of processes");
+                Poll::Pending
+            }
+        }
+    }
+
     fn tty_state(&mut self) -> Option<TtyState> {
         let modes = streams::attributes(self.tty.as_ref()?).ok()?;
         let foreground_group = self.foreground_group();
-        Some(TtyState {
-            line_mode: modes.local_modes.contains(LocalModes::ICANON),
-            echo: modes.local_modes.contains(LocalModes::ECHO),
-            foreground_group,
-            program_in_foreground: foreground_group == Some(self.pid),
-        })
+        Some(TtyState::of(&modes, foreground_group, self.pid))
     }
+
+    fn foreground_command(&mut self) -> Option<String> {
+        let group = self.foreground_group()?;
+        let leader = name_in_group(group, group)?;
+        if !is_shell(&leader) {
+            return Some(leader);
+        }
+        // A shell without job control runs its programs in its own group: it is not the shell that reads then.
+        let others = self.tree.members().into_iter().filter(|&pid| pid != group);
+        let program = others.filter_map(|pid| name_in_group(pid, group)).find(|name| !is_shell(name));
+        Some(program.unwrap_or(leader))
+    }
+}
+
+/// The name of process `pid`, if it is in process group `group`.
+fn name_in_group(pid: u32, group: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold any, so the last one ends it.
+    let (_, rest) = stat.split_once('(')?;
+    let (name, fields) = rest.rsplit_once(')')?;
+    let its_group: u32 = fields.split_whitespace().nth(2)?.parse().ok()?;
+    (its_group == group).then(|| name.to_owned())
 }
 
 impl Drop for LocalControl {

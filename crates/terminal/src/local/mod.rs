@@ -32,7 +32,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ptyard_core::{Exit, TerminalId};
+use ptyard_core::{Cause, Exit, Limit, TerminalId};
 use tokio::io::Interest;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -51,6 +51,7 @@ pub use self::other::OtherProcess;
 pub use self::signal::UnknownSignal;
 use self::streams::{FdSource, PipeSink, TtySink};
 use self::tree::Tree;
+use self::tree::ceilings::Controller;
 use self::tree::cgroup::{Home, Leaf};
 use self::tree::walk::{self, Root, Walk};
 
@@ -187,21 +188,37 @@ impl Ground {
         }
     }
 
+    /// Why programs cannot be held to a limit here; `None` when they can.
+    fn why_not(&self, limit: Limit) -> Option<String> {
+        let controller = match limit {
+            Limit::Wall | Limit::Idle => return None,
+            Limit::Memory => Controller::Memory,
+            Limit::Processes => Controller::Processes,
+        };
+        match &self.containment {
+            Contained::Cgroup(home) => home.offer(controller).err().map(|error| error.to_string()),
+            Contained::Walk { .. } => Some("programs have no cgroup (version 2) here".to_owned()),
+        }
+    }
+
     async fn start(&self, spec: StartSpec) -> Result<Started, StartError> {
         let id = spec.id;
+        let (ceilings, unheld) = spec.ceilings.split(|limit| self.why_not(limit))?;
         match &self.containment {
             Contained::Cgroup(home) => {
                 let cannot = |error| errors::spawn_failed("cannot make a cgroup", &error);
                 let leaf = Leaf::make(home, &spec.id.to_string()).map_err(cannot)?;
+                leaf.hold(ceilings).map_err(|error| errors::spawn_failed("cannot set the limits", &error))?;
                 let order = Order { spec, cgroup: Some(leaf.path().to_owned()), timer_slack_ns: None };
                 let launched = self.launcher.launch(order).await?;
-                wire(launched, |_, _| Tree::Cgroup(leaf))
+                Ok(Started { unheld, ..wire(launched, |_, _| Tree::Cgroup(leaf))? })
             }
             Contained::Walk { .. } => {
                 let mark_ns = walk::next_mark_ns();
                 let order = Order { spec, cgroup: None, timer_slack_ns: Some(mark_ns) };
                 let launched = self.launcher.launch(order).await?;
-                wire(launched, |launched, exit| self.walk(id, launched, mark_ns, exit))
+                let started = wire(launched, |launched, exit| self.walk(id, launched, mark_ns, exit))?;
+                Ok(Started { unheld, ..started })
             }
         }
     }
@@ -241,6 +258,14 @@ impl Ground {
     }
 }
 
+/// The end of a program whose memory ran out. It may have ended by itself before, and only what it started was killed.
+fn out_of_memory(end: Exit) -> Exit {
+    if end.signal != Some(libc::SIGKILL) {
+        return end;
+    }
+    Exit { cause: Cause::Killed, by: Some(Limit::Memory.by().to_owned()), ..end }
+}
+
 /// Wraps the ends of a program that runs.
 fn wire(
     launched: Launched,
@@ -253,8 +278,12 @@ fn wire(
     let at_the_end = Arc::downgrade(&tree);
     tokio::spawn(async move {
         reaper.ended().await;
+        let ran_out = at_the_end.upgrade().is_some_and(|tree| tree.ran_out_of_memory());
         // Under the channel's lock, which whoever signals holds too: see `LocalControl`.
-        publish.send_modify(|exit| *exit = Some(reaper.reap()));
+        publish.send_modify(|exit| {
+            let end = reaper.reap();
+            *exit = Some(if ran_out { out_of_memory(end) } else { end });
+        });
         if let Some(tree) = at_the_end.upgrade() {
             tree.release();
         }
@@ -264,6 +293,7 @@ fn wire(
         pid,
         pidfd,
         tty: None,
+        ceiling: tree.too_many_processes().map(|reached| Box::pin(reached) as BoxFuture<'static, _>),
         tree,
         end: End::awaited(exit.clone()),
         exit,
@@ -284,5 +314,6 @@ fn wire(
             (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }
     };
-    Ok(Started { source: Box::new(source), sink, control: Box::new(control), questions: Questions::Ours, pid: Some(pid) })
+    let (source, control) = (Box::new(source), Box::new(control));
+    Ok(Started { source, sink, control, questions: Questions::Ours, pid: Some(pid), unheld: Vec::new() })
 }

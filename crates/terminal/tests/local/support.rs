@@ -46,6 +46,7 @@ pub(crate) fn spec(argv: &[&str], io: Io) -> StartSpec {
         cwd: PathBuf::from("/"),
         env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), io),
         io,
+        ceilings: Default::default(),
     }
 }
 

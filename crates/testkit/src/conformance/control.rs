@@ -125,7 +125,8 @@ pub(super) async fn law_06_removal_leaves_nothing(ground: Arc<Ground>) -> Verdic
 pub(super) async fn a_kill_without_listeners_goes_on(ground: Arc<Ground>) -> Verdict {
     for io in ground.all_io() {
         let mark = unique();
-        let stage = ground.raw(io, &format!("trap '' HUP TERM; echo ready; sleep {mark}; sleep {mark}")).await;
+        let stage =
+            ground.raw(io, &format!("trap '' HUP TERM; echo ready; sleep {mark}; sleep {mark}")).await;
         stage.until("ready").await;
         let kill = stage.terminal.kill(Duration::from_millis(100), ptyard_terminal::KilledBy("kill"));
         let _given_up = tokio::time::timeout(Duration::from_millis(1), kill).await;

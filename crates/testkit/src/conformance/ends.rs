@@ -64,7 +64,8 @@ pub(super) async fn law_04_quick_programs_lose_nothing(ground: Arc<Ground>) -> V
 pub(super) async fn law_04_a_signal_is_told_as_far_as_it_is_known(ground: Arc<Ground>) -> Verdict {
     let known = ground.backend.abilities().code;
     for io in ground.all_io() {
-        let (_, exit) = ground.raw(io, "sh -c 'kill -TERM $$'; code=$?; echo; exit $code").await.finish().await;
+        let (_, exit) =
+            ground.raw(io, "sh -c 'kill -TERM $$'; code=$?; echo; exit $code").await.finish().await;
         assert!(is_code(&ground, &exit, 143), "{io:?}: {exit:?}");
         // The first process of a container is out of reach of its own signals, so it is a child that is asked.
         let (_, exit) = ground.raw(io, "exec sh -c 'kill -KILL $$'").await.finish().await;
@@ -83,7 +84,9 @@ pub(super) async fn law_04_a_signal_is_told_as_far_as_it_is_known(ground: Arc<Gr
     }
 }
 
-pub(super) async fn law_04_a_child_that_holds_the_output_does_not_hold_the_end(ground: Arc<Ground>) -> Verdict {
+pub(super) async fn law_04_a_child_that_holds_the_output_does_not_hold_the_end(
+    ground: Arc<Ground>,
+) -> Verdict {
     for io in ground.all_io() {
         let mark = unique();
         let script = format!("trap '' HUP; sleep {mark} & echo started; exit 5");

@@ -97,7 +97,8 @@ pub(super) async fn closing_the_input_of_a_tty_types_the_end(ground: Arc<Ground>
 }
 
 pub(super) async fn an_interrupt_key_interrupts(ground: Arc<Ground>) -> Verdict {
-    let stage = ground.script(TTY, "trap 'echo caught; exit 4' INT; echo ready; while :; do sleep .1; done").await;
+    let stage =
+        ground.script(TTY, "trap 'echo caught; exit 4' INT; echo ready; while :; do sleep .1; done").await;
     stage.until("ready").await;
     stage.write([3]).await;
     stage.until("caught").await;

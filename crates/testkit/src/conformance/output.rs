@@ -97,7 +97,9 @@ pub(super) async fn law_03_windows_given_up_at_any_moment_lose_nothing(ground: A
             let call = WindowCall { deadline: None, ..stage.call_until("quiet:1") };
             // Most windows are given up, some before they began.
             let patience = Duration::from_millis(turn % 4);
-            let Ok(ready) = tokio::time::timeout(patience, stage.terminal.window(call)).await else { continue };
+            let Ok(ready) = tokio::time::timeout(patience, stage.terminal.window(call)).await else {
+                continue;
+            };
             if turn.is_multiple_of(3) {
                 continue;
             }
@@ -121,7 +123,8 @@ pub(super) async fn law_05_a_capped_window_has_its_head_and_tail(ground: Arc<Gro
         let stage = ground.raw(io, "seq 1 100").await;
         stage.exit().await;
         let window = stage.take(WindowCall { cap_tokens: Some(20), ..stage.call_now() }).await;
-        let want = "Total output lines: 100\n\n1\n2\n3\n4\n5\n6\n7\n8…66 tokens truncated…6\n97\n98\n99\n100\n";
+        let want =
+            "Total output lines: 100\n\n1\n2\n3\n4\n5\n6\n7\n8…66 tokens truncated…6\n97\n98\n99\n100\n";
         assert_eq!(window.text, want, "{io:?}");
         assert_eq!(window.original_token_count, Some(73), "{io:?}");
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ptyard_core::window::{Collected, Condition};
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{Io, KillReach, MissingDirectory, OutputForm, StartSpec, Stdin, Streams};
+use ptyard_terminal::backend::{
+    Ceilings, Io, KillReach, MissingDirectory, OutputForm, StartSpec, Stdin, Streams,
+};
 use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{
     Clock, Killed, KilledBy, NoObserver, Pauses, Surroundings, Terminal, TerminalError, TextUse, Typed,
@@ -121,7 +123,7 @@ impl Ground {
         let mut env = self.env.clone();
         env.insert("PTYARD_TERMINAL".to_owned(), id.to_string());
         let argv = argv.iter().map(|&arg| arg.to_owned()).collect();
-        StartSpec { id, argv, cwd: self.cwd.clone(), env, io }
+        StartSpec { id, argv, cwd: self.cwd.clone(), env, io, ceilings: Ceilings::default() }
     }
 
     /// Starts a shell script whose tty, if it has one, changes no byte.
@@ -141,6 +143,7 @@ impl Ground {
         let surroundings = Surroundings {
             clock,
             log: LogConfig::default(),
+            limits: Default::default(),
             observer: Arc::new(NoObserver),
             pauses: Pauses::default(),
         };

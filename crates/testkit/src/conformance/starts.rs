@@ -36,7 +36,8 @@ pub(super) async fn a_missing_directory_is_refused(ground: Arc<Ground>) -> Verdi
 pub(super) async fn given_variables_arrive_and_stand_on_no_command_line(ground: Arc<Ground>) -> Verdict {
     for io in ground.all_io() {
         let secret = format!("secret-{}", unique());
-        let mut spec = ground.spec(&["sh", "-c", "printf '<%s|%s>' \"$MY_SECRET\" \"$EMPTY\"; sleep 600"], io);
+        let mut spec =
+            ground.spec(&["sh", "-c", "printf '<%s|%s>' \"$MY_SECRET\" \"$EMPTY\"; sleep 600"], io);
         let value = format!("{secret} 'quoted' \"twice\" $HOME `x` \\ é\nline");
         spec.env.insert("MY_SECRET".to_owned(), value.clone());
         spec.env.insert("EMPTY".to_owned(), String::new());

@@ -21,7 +21,7 @@ async fn nothing_is_left_of_programs_that_ended() {
     let stage = Stage::real();
     whole(&stage.yard, "true", tty()).await;
     whole(&stage.yard, "true", PIPES).await;
-    let (descriptors, tasks) = (descriptors(), alive_tasks());
+    let (descriptors, tasks) = (descriptors(), alive_tasks(&stage.yard));
     let mut running = JoinSet::new();
     for n in 0..200 {
         let yard = stage.yard.clone();
@@ -31,7 +31,7 @@ async fn nothing_is_left_of_programs_that_ended() {
         assert_eq!(done.unwrap(), Some(0));
     }
     let settled = async {
-        while descriptors < self::descriptors() || tasks < alive_tasks() {
+        while descriptors < self::descriptors() || tasks < alive_tasks(&stage.yard) {
             tokio::task::yield_now().await;
         }
     };
@@ -43,8 +43,8 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-fn alive_tasks() -> usize {
-    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+fn alive_tasks(yard: &Yard) -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks() + yard.tasks()
 }
 
 fn zombies() -> usize {

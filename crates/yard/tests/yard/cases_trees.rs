@@ -149,7 +149,7 @@ async fn case_z04_a_client_that_forgets_its_programs_does_not_pile_them_up() {
     soon("the least used ones end", settled).await;
     let mut events = stage.yard.events(Some(0));
     let mut pruned = 0;
-    while let Some(event) = events.try_next() {
+    while let Some(event) = events.next_kept().await {
         if event.kind == "pruned" {
             assert_eq!(
                 (event.data["client"].as_str(), event.data["max_terminals"].as_u64()),

@@ -6,14 +6,33 @@ use ptyard_core::{ErrorCode, Exit};
 use ptyard_testkit::{Script, soon};
 use tokio::sync::Notify;
 
-use crate::stage::{PIPES, Stage, brief, exec, poll, until};
+use crate::stage::{PIPES, Stage, at, brief, exec, poll, run, until};
 
 fn end(script: &Script) {
     script.exit(Exit::exited(5));
     script.close_output();
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
+async fn a_terminal_that_is_named_by_its_full_id_alone_leaves_its_short_id_to_others() {
+    let stage = Stage::scripted();
+    let named = |naming| ptyard_yard::ExecSpec { naming, ..exec(&["scripted"], PIPES, brief()) };
+    let told = run(&stage.yard, named(ptyard_yard::Naming::Any)).await;
+    assert!(told.session_id.is_some());
+    // Far more than there are: nobody was told of any, so each is free when its terminal is gone.
+    for _ in 0..300 {
+        let window = run(&stage.yard, named(ptyard_yard::Naming::FullId)).await;
+        assert_eq!((window.session_id, window.exit.is_none()), (None, true));
+        stage.backend.script(window.id).unwrap().exit(ptyard_core::Exit::exited(0));
+        stage.backend.script(window.id).unwrap().close_output();
+        let mut follow = stage.yard.follow(&at(&window), Some(0)).unwrap();
+        while follow.next().await.is_some() {}
+        stage.yard.remove(&at(&window)).await.unwrap();
+    }
+    assert_eq!(stage.yard.short_ids_in_use(), 1);
+}
+
+#[tokio::test]
 async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;
@@ -33,7 +52,7 @@ async fn r17_a_removal_that_was_cancelled_before_it_committed_took_nothing() {
     assert_eq!((window.output.as_str(), window.exit), ("tail", Some(Exit::exited(5))));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r18_a_removal_that_committed_is_carried_out_whatever_becomes_of_the_caller() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;
@@ -54,7 +73,7 @@ async fn r18_a_removal_that_committed_is_carried_out_whatever_becomes_of_the_cal
     assert!(!stage.log_directory(id).exists());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r19_a_shutdown_that_is_cancelled_twice_still_ends_every_program() {
     let stage = Stage::scripted();
     let gate = Arc::new(Notify::new());
@@ -89,7 +108,7 @@ async fn r19_a_shutdown_that_is_cancelled_twice_still_ends_every_program() {
     assert_eq!(refused.code(), ErrorCode::Stopping);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn r21_a_start_that_fails_or_is_cancelled_leaves_nothing_behind() {
     let stage = Stage::scripted();
     let refused = stage.yard.exec(exec(&["missing"], PIPES, brief())).await.err().unwrap();
@@ -117,7 +136,7 @@ async fn r21_a_start_that_fails_or_is_cancelled_leaves_nothing_behind() {
     assert_eq!((window.output.as_str(), window.exit), ("first window", Some(Exit::exited(5))));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn law_06_a_removed_terminal_is_told_from_one_that_never_was() {
     let stage = Stage::scripted();
     let (at, script) = stage.play().await;

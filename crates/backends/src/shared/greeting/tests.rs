@@ -16,6 +16,7 @@ fn spec(argv: &[&str], cwd: &str) -> StartSpec {
         cwd: cwd.into(),
         env: [("A".to_owned(), "it's \"x\" $HOME\nnext".to_owned())].into(),
         io: Io::Pipes(Stdin::Pipe),
+        ceilings: Default::default(),
     }
 }
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{Io, StartError, StartSpec, Stdin};
+use crate::backend::{Ceilings, Io, StartError, StartSpec, Stdin};
 use crate::local::launcher::Order;
 use crate::log::LogConfig;
 
@@ -113,7 +113,7 @@ enum Streams {
 
 impl From<Order> for StartOrder {
     fn from(order: Order) -> Self {
-        let Order { spec: StartSpec { id, argv, cwd, env, io }, cgroup, timer_slack_ns } = order;
+        let Order { spec: StartSpec { id, argv, cwd, env, io, ceilings: _ }, cgroup, timer_slack_ns } = order;
         let io = match io {
             Io::Tty(size) => Streams::Tty(size),
             Io::Pipes(stdin) => Streams::Pipes { stdin: stdin == Stdin::Pipe },
@@ -130,7 +130,9 @@ impl From<StartOrder> for Order {
             Streams::Pipes { stdin: true } => Io::Pipes(Stdin::Pipe),
             Streams::Pipes { stdin: false } => Io::Pipes(Stdin::Null),
         };
-        Self { spec: StartSpec { id, argv, cwd, env, io }, cgroup, timer_slack_ns }
+        // They hold for the cgroup, which the server has made.
+        let ceilings = Ceilings::default();
+        Self { spec: StartSpec { id, argv, cwd, env, io, ceilings }, cgroup, timer_slack_ns }
     }
 }
 

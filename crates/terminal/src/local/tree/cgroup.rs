@@ -14,6 +14,8 @@ use rustix::fs::FlockOperation;
 use rustix::time::Timespec;
 use tokio::io::Interest;
 
+use super::ceilings::{self, Controller};
+use crate::backend::Ceilings;
 use crate::local::fork;
 use crate::sys;
 use crate::sys::watched::WatchedFd;
@@ -73,6 +75,11 @@ impl Home {
         &self.path
     }
 
+    /// Why programs in here cannot be held to a ceiling of this controller, if they cannot.
+    pub(in crate::local) fn offer(&self, controller: Controller) -> io::Result<()> {
+        ceilings::offer(&self.path, controller)
+    }
+
     /// KILL to every process of every program in it.
     pub(in crate::local) fn kill(&self) {
         // Fails only when it is gone, with everything in it.
@@ -121,6 +128,19 @@ impl Leaf {
     /// Its directory, to start a process in.
     pub(in crate::local) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Holds what will live in it to these ceilings, whose controllers were offered.
+    pub(in crate::local) fn hold(&self, ceilings: Ceilings) -> io::Result<()> {
+        ceilings::set(&self.path, ceilings)
+    }
+
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        ceilings::ran_out_of_memory(&self.path)
+    }
+
+    pub(super) fn too_many_processes(&self) -> Option<impl Future<Output = io::Result<()>> + Send + use<>> {
+        ceilings::too_many_processes(&self.path)
     }
 
     pub(super) fn members(&self) -> Vec<u32> {

@@ -1,0 +1,193 @@
+//! What one source has said, and whether that covers the last write.
+
+use super::attempt::AttemptId;
+use super::event::Doubt;
+use super::evidence::{Evidence, Position, Sight, Source};
+use super::status::Status;
+use crate::Moment;
+
+/// What one source has said.
+///
+/// # Invariants
+/// 1. The positions of `latest` never go back.
+/// 2. `gone_at` is set only after `echo_at`, and not before it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Track {
+    /// The last thing it said.
+    pub(super) latest: Option<Evidence>,
+    /// Since when it says that status.
+    pub(super) since: Moment,
+    /// It kept silent while others went on: it is not believed until it moves.
+    pub(super) is_silent: bool,
+    /// Since the write began:
+    pub(super) seen: SinceWrite,
+}
+
+/// What a source has said since the last write began.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct SinceWrite {
+    /// Where the source was when the write began.
+    from: Option<Position>,
+    /// Where it last said that the agent works.
+    busy_at: Option<Position>,
+    /// Where it last said that the agent asks something.
+    asks_at: Option<Position>,
+    /// Where it first showed the text in the composer. Nothing before the write can have shown it.
+    echo_at: Option<Position>,
+    /// Where it last showed, after that, that the text is not there any more.
+    gone_at: Option<Position>,
+    /// Where it named the text as submitted.
+    submitted_at: Option<Position>,
+}
+
+/// The write that evidence has to cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Write {
+    /// Whose text it is.
+    pub(super) text: Text,
+    /// The end of the log right before the first Enter, once it was written.
+    pub(super) mark: Option<u64>,
+    /// The agent was at work when it was written, so that its being at work says nothing.
+    pub(super) while_busy: bool,
+    /// It is on record from before that the text was taken by the time the log was this long.
+    pub(super) taken_at: Option<u64>,
+    /// Enters pressed so far.
+    pub(super) enters: u8,
+    /// Somebody else typed since: an Enter of ours would submit their text too.
+    pub(super) meddled: bool,
+    /// It was written by a server that is gone: a look decides whether it is in doubt.
+    pub(super) recovered: bool,
+    /// It was reported as uncertain for this reason.
+    pub(super) doubt: Option<Doubt>,
+}
+
+impl Write {
+    /// A write that begins.
+    pub(super) const fn new(text: Text) -> Self {
+        Self {
+            text,
+            mark: None,
+            while_busy: false,
+            taken_at: None,
+            enters: 0,
+            meddled: false,
+            recovered: false,
+            doubt: None,
+        }
+    }
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Text {
+    /// Of this attempt.
+    Ours(AttemptId),
+    /// A person's.
+    Human,
+}
+
+impl Text {
+    fn is_seen_in(self, sight: Sight) -> bool {
+        match self {
+            Self::Ours(attempt) => sight == Sight::Ours(attempt),
+            Self::Human => sight == Sight::Draft,
+        }
+    }
+}
+
+impl Track {
+    /// Whether this can be the next thing it says: positions do not go back.
+    pub(super) fn takes(&self, evidence: &Evidence) -> bool {
+        self.latest.as_ref().is_none_or(|latest| !latest.position.is_after(evidence.position))
+    }
+
+    /// Takes what it says now.
+    pub(super) fn hear(&mut self, evidence: Evidence, write: Option<Write>, now: Moment) {
+        debug_assert!(self.takes(&evidence), "invariant 1: positions do not go back");
+        let (status, sight, at) = (evidence.status, evidence.sight, evidence.position);
+        if self.latest.as_ref().is_none_or(|latest| latest.status != status) {
+            self.since = now;
+            self.is_silent = false;
+        }
+        if let Some(write) = write {
+            self.seen.note(status, sight, at, write);
+        }
+        self.latest = Some(evidence);
+    }
+
+    /// A write begins: what was said so far does not cover it.
+    pub(super) fn begin_write(&mut self) {
+        self.seen =
+            SinceWrite { from: self.latest.as_ref().map(|latest| latest.position), ..SinceWrite::default() };
+    }
+
+    /// A person's draft was seen before it was submitted.
+    pub(super) fn echoed(&mut self, at: Position) {
+        self.seen.echo_at = Some(at);
+    }
+
+    /// Where this source first showed a state from after the write; `None` while everything it said may be older.
+    ///
+    /// * It named the text as submitted. Or
+    /// * it reports states by itself, and reported from after the Enter that the agent works or asks: an agent that was
+    ///   ready does not begin by itself. Or
+    /// * it showed the text in the composer, which cannot be older than the paste, and from after the Enter and after
+    ///   that showed it gone. A flicker of the screen shows no text of ours, so it proves nothing here.
+    pub(super) fn cover(&self, source: Source, write: Write) -> Option<Position> {
+        let seen = &self.seen;
+        if seen.submitted_at.is_some() {
+            return seen.submitted_at;
+        }
+        if let Some(taken_at) = write.taken_at {
+            let latest = self.latest.as_ref()?.position;
+            return latest.offset().is_none_or(|offset| offset >= taken_at).then_some(latest);
+        }
+        let mark = write.mark?;
+        let is_after_write = |at: &Position| match at {
+            Position::Offset(offset) => *offset > mark,
+            Position::Sequence(_) => seen.from.is_none_or(|from| at.is_after(from)),
+        };
+        let moved = match source {
+            Source::Exit | Source::Screen => None,
+            Source::Native | Source::Hook | Source::Title if write.while_busy => None,
+            Source::Native | Source::Hook | Source::Title => {
+                seen.busy_at.filter(is_after_write).or(seen.asks_at.filter(is_after_write))
+            }
+        };
+        moved.or(seen.gone_at.filter(is_after_write))
+    }
+
+    /// Whether the text stands in the composer now.
+    pub(super) fn shows(&self, attempt: AttemptId) -> bool {
+        self.latest.as_ref().is_some_and(|latest| latest.sight == Sight::Ours(attempt))
+    }
+}
+
+impl SinceWrite {
+    fn note(&mut self, status: Status, sight: Sight, at: Position, write: Write) {
+        match status {
+            Status::Processing => self.busy_at = Some(at),
+            Status::WaitingUserAnswer => self.asks_at = Some(at),
+            _ => {}
+        }
+        if let (Sight::Submitted(named), Text::Ours(attempt)) = (sight, write.text)
+            && named == attempt
+        {
+            self.submitted_at.get_or_insert(at);
+        }
+        if write.text.is_seen_in(sight) {
+            self.echo_at.get_or_insert(at);
+            self.gone_at = None;
+        } else if self.echo_at.is_some_and(|echo| at.is_after(echo)) {
+            let hides_its_composer =
+                status == Status::Processing && sight == Sight::Unseen && !write.while_busy;
+            if sight.is_clear() || hides_its_composer {
+                self.gone_at = Some(at);
+            }
+        }
+        debug_assert!(
+            self.gone_at.is_none() || self.echo_at.is_some(),
+            "invariant 2: gone after it was there"
+        );
+    }
+}

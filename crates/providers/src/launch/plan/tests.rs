@@ -1,0 +1,105 @@
+use super::*;
+use crate::Library;
+
+fn wanted() -> Wanted {
+    Wanted {
+        binary: "/usr/bin/it".into(),
+        cwd: "/project".into(),
+        private: "/state/t1".into(),
+        ..Wanted::default()
+    }
+}
+
+fn plan_of(id: &str, wanted: &Wanted) -> Plan {
+    plan(Library::one_bundled(id).unwrap().unwrap().launch(), wanted).unwrap()
+}
+
+fn server() -> McpServer {
+    let env = BTreeMap::from([("PTYARD_TERMINAL".to_owned(), "a \"b\"".to_owned())]);
+    McpServer { name: "ptyard".into(), command: "ptyard".into(), args: vec!["mcp".into()], env }
+}
+
+#[test]
+fn claude_gets_long_texts_through_private_files() {
+    let wanted = Wanted {
+        model: Some("opus".into()),
+        prompt: Some("Be brief.".into()),
+        mcp: vec![server()],
+        tools: Some(BTreeSet::from(["fs_read".to_owned()])),
+        ..wanted()
+    };
+    let plan = plan_of("claude_code", &wanted);
+    let line = plan.argv.join(" ");
+    assert!(
+        line.starts_with("/usr/bin/it --model opus --mcp-config /state/t1/mcp.json --strict-mcp-config"),
+        "{line}"
+    );
+    assert!(line.ends_with("--append-system-prompt-file /state/t1/instructions.md"), "{line}");
+    assert!(line.contains("--disallowedTools Bash "), "{line}");
+    assert!(!line.contains("--disallowedTools Read"), "{line}");
+    assert_eq!(plan.files.len(), 2);
+    assert_eq!(plan.files[1].text, "Be brief.");
+    assert!(plan.unset.contains(&"CLAUDE*".to_owned()));
+    assert_eq!(plan.advisory, Vec::<String>::new());
+}
+
+#[test]
+fn codex_gets_instructions_and_servers_as_toml() {
+    let wanted = Wanted {
+        prompt: Some("Say \"hi\"\nand\tstop\\.".into()),
+        mcp: vec![server()],
+        tools: Some(BTreeSet::from(["fs_read".to_owned()])),
+        unattended: true,
+        ..wanted()
+    };
+    let plan = plan_of("codex", &wanted);
+    let has = |arg: &str| plan.argv.iter().any(|other| other == arg);
+    assert!(has("mcp_servers.ptyard.env.PTYARD_TERMINAL=\"a \\\"b\\\"\""), "{:?}", plan.argv);
+    assert!(has("mcp_servers.ptyard.tool_timeout_sec=600.0"));
+    let instructions = plan.argv.last().unwrap();
+    assert!(
+        instructions.starts_with("developer_instructions=\"Say \\\"hi\\\"\\nand\\tstop\\\\."),
+        "{instructions}"
+    );
+    assert_eq!(plan.advisory, ["its tools are limited by its instructions only"]);
+}
+
+#[test]
+fn what_cannot_be_given_is_said() {
+    let wanted = Wanted {
+        prompt: Some("Be brief.".into()),
+        mcp: vec![server()],
+        tools: Some(BTreeSet::new()),
+        ..wanted()
+    };
+    assert_eq!(plan_of("aider", &wanted).advisory.len(), 3);
+}
+
+#[test]
+fn a_session_id_that_looks_like_an_option_is_refused() {
+    let codex = Library::one_bundled("codex").unwrap().unwrap();
+    for id in ["--yolo", "", "a b", "a\nb"] {
+        let wanted = Wanted { resume: Some(id.to_owned()), ..wanted() };
+        assert_eq!(plan(codex.launch(), &wanted), Err(LaunchError::SessionId(id.to_owned())), "{id:?}");
+    }
+    let wanted = Wanted { resume: Some("0189-ab".to_owned()), ..wanted() };
+    let argv = plan(codex.launch(), &wanted).unwrap().argv;
+    assert!(argv.windows(2).any(|pair| pair == ["resume", "0189-ab"]), "{argv:?}");
+}
+
+#[test]
+fn names_that_could_mean_something_else_are_refused() {
+    let codex = Library::one_bundled("codex").unwrap().unwrap();
+    let mut evil = server();
+    evil.name = "a.b\n".to_owned();
+    let wanted = Wanted { mcp: vec![evil], ..wanted() };
+    assert_eq!(plan(codex.launch(), &wanted), Err(LaunchError::McpName("a.b\n".to_owned())));
+}
+
+#[test]
+fn values_are_filled_in_once() {
+    let recipe =
+        Recipe { model: vec!["{model}".into(), "{unknown".into(), "{}".into()], ..Recipe::default() };
+    let wanted = Wanted { model: Some("{cwd}".into()), ..wanted() };
+    assert_eq!(plan(&recipe, &wanted).unwrap().argv, ["/usr/bin/it", "{cwd}", "{unknown", "{}"]);
+}

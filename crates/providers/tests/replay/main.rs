@@ -1,0 +1,166 @@
+//! Recorded sessions of real programs, judged against the truth.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod scenes;
+mod score;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ptyard_core::Moment;
+use ptyard_providers::answer::Answer;
+use ptyard_providers::replay::{Cast, Kind, detect_capture, detect_cast};
+use ptyard_providers::{Composer, Library, Watch};
+use scenes::{Scene, Strip};
+use score::Score;
+
+fn table(scenes: &[Scene], strip: Strip, floor: f64) -> Vec<String> {
+    let library = Library::bundled().unwrap();
+    let mut missed = Vec::new();
+    println!("{strip:?}: agreement, moments of false ready, delay until ready is seen");
+    for scene in scenes {
+        let Some(provider) = library.get(scene.provider()) else {
+            println!("{:10} {:24} no provider", scene.cli, scene.name);
+            continue;
+        };
+        let cast = Cast::parse(&scene.cast(strip)).unwrap();
+        let found = detect_cast(&Arc::clone(provider), &cast);
+        let score = Score::of(&found.timeline, &scene.truth);
+        let verdict = if score.holds(floor) { "" } else { "MISS" };
+        println!(
+            "{:10} {:24} {:.4} false_ready={} ready_late={:.2}s {verdict}",
+            scene.cli, scene.name, score.agreement, score.false_ready, score.ready_late
+        );
+        if std::env::var_os("TIMELINE").is_some() {
+            for change in &found.timeline {
+                let evidence = &change.evidence;
+                let at = change.at.since_epoch().as_secs_f64();
+                println!("      {at:8.3} {:20} {} {}", evidence.status, evidence.source, evidence.rule);
+            }
+            for mark in &scene.truth {
+                println!("      truth {:8.3} {}", mark.t, mark.status);
+            }
+        }
+        if !score.holds(floor) {
+            missed.push(format!("{}/{}", scene.cli, scene.name));
+        }
+    }
+    println!("{} of {} scenes hold", scenes.len() - missed.len(), scenes.len());
+    missed
+}
+
+#[test]
+fn every_scene_is_followed_with_all_signals() {
+    let missed = table(&scenes::all(), Strip::Nothing, 0.99);
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn every_scene_is_followed_by_screen_and_title_alone() {
+    let missed = table(&scenes::all(), Strip::Reports, 0.97);
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+#[test]
+fn captured_screens_show_their_status() {
+    let library = Library::bundled().unwrap();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/captures");
+    let index = std::fs::read_to_string(directory.join("index.tsv")).unwrap();
+    let mut wrong = Vec::new();
+    for row in index.lines().skip(1) {
+        let [file, provider, _, expected, ..] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let capture = std::fs::read(directory.join(file)).unwrap();
+        let found = detect_capture(library.get(provider).unwrap(), None, &capture);
+        let evidence = &found.timeline.last().unwrap().evidence;
+        let status = evidence.status.as_str();
+        let is_right = match expected.strip_prefix('!') {
+            Some(not) => status != not,
+            None => status == expected,
+        };
+        println!("{file:50} {status:20} {} {}", evidence.rule, if is_right { "" } else { "WRONG" });
+        if !is_right {
+            wrong.push(format!("{file}: {status}, not {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What the model of the recordings answers.
+const ANSWER: &str = "Mock answer: the work is finished. I looked at the request, and here is the result.\n\n\
+                      - first point\n- second point\n\nAll done, MOCKEND.";
+
+#[test]
+fn the_answer_of_every_completed_turn_is_read_byte_by_byte() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for scene in scenes::all() {
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let found = detect_cast(library.get(scene.provider()).unwrap(), &cast);
+        for (from, until) in scene.answered_turns() {
+            let at = |(t, _): &&(Moment, Answer)| (from..=until).contains(&t.since_epoch().as_secs_f64());
+            let answer = found.answers.iter().find(at).map(|(_, answer)| answer);
+            read += 1;
+            if answer.is_none_or(|answer| answer.text != ANSWER || answer.partial) {
+                wrong.push(format!("{}/{} at {from}: {answer:#?}", scene.cli, scene.name));
+            }
+        }
+    }
+    println!("{read} answers read");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Letters and digits: what no wrapping, indenting or framing changes.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[test]
+fn what_was_typed_stands_in_the_composer_until_its_enter() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for scene in scenes::all() {
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let mut watch =
+            Watch::new(Arc::clone(library.get(scene.provider()).unwrap()), cast.size, Moment::EPOCH);
+        let mut typed = String::new();
+        for event in &cast.events {
+            match &event.kind {
+                Kind::Output(text) => watch.output(text.as_bytes(), event.at),
+                Kind::Input(text) if text == "\r" && letters(&typed).len() > 8 => {
+                    watch.advance(event.at);
+                    seen += 1;
+                    let is_right = match watch.composer().clone() {
+                        Composer::Text(text) => {
+                            let text = text.replace("^I", "");
+                            letters(&typed) == letters(&text)
+                                || typed.len() > 500 && letters(&typed).ends_with(&letters(&text))
+                        }
+                        Composer::Folded => typed.len() > 100,
+                        // Not drawn yet: it stands nowhere else either.
+                        Composer::Empty => {
+                            let view = watch.screen().view(0, event.at);
+                            !letters(&view.to_text()).contains(&letters(&typed))
+                        }
+                        Composer::Unseen => false,
+                    };
+                    if !is_right {
+                        let at = event.at.since_epoch().as_secs_f64();
+                        wrong.push(format!("{}/{} at {at}: {:?}", scene.cli, scene.name, watch.composer()));
+                    }
+                    typed.clear();
+                }
+                Kind::Input(text) if text.len() > 8 => {
+                    typed = text.replace("\x1b[200~", "").replace("\x1b[201~", "")
+                }
+                _ => {}
+            }
+        }
+    }
+    println!("{seen} texts typed");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,41 @@
+//! How the store answers.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use crate::error::StoreError;
+
+/// What a call comes to. It needs no runtime of any kind. Dropped before it is ready, the call may have happened or not.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// What an answer outlives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Survives {
+    /// The death of the server, as by `kill -9`. Enough for what is about programs of this machine, which end with it.
+    Server,
+    /// The death of the machine: it was written through to the disk.
+    Machine,
+}
+
+/// Holds this thread until the answer is there: for a start, when nothing else is to be done meanwhile.
+pub fn wait<T>(answer: Answer<'_, T>) -> Result<T, StoreError> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut answer = pin!(answer);
+    loop {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

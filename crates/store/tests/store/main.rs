@@ -1,0 +1,12 @@
+//! The store against its promises.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod damage;
+mod disk;
+mod inbox;
+mod kill;
+mod model;
+mod races;
+mod rows;
+mod support;

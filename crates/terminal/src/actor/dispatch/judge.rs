@@ -1,0 +1,136 @@
+//! Looking: when the screen is judged, and what is told of it.
+
+use std::time::Duration;
+
+use ptyard_core::Moment;
+use ptyard_core::turn::{Event, Evidence, Sight, Source};
+use ptyard_screen::{Scanner, Signal};
+
+use super::super::Actor;
+use crate::agent::sight;
+
+/// Quiet after output before the screen is judged: 50 ms. Programs draw a frame in a few writes; a frame that is half
+/// drawn shows a state that never was.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// The longest that output which never rests puts off the judgement: 250 ms. A spinner must not hide that it spins.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// Most bytes of an earlier log that are searched for reports and titles: a few milliseconds.
+const READ_AGAIN_BYTES: u64 = 8 << 20;
+
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+impl Actor {
+    /// A sequence was seen in the output. What a program says by itself is told at once and in order: two reports that
+    /// come together are two.
+    pub(in super::super) fn tell_signal(&mut self, signal: &Signal, now: Moment) {
+        let Some(attended) = &mut self.attended else { return };
+        attended.judge.signal(signal, now);
+        self.tell_verdict(now);
+    }
+
+    /// Judges what the log holds of before the agent was known here.
+    pub(super) fn judge_the_past(&mut self, now: Moment) {
+        let bounds = self.reader.bounds();
+        let mut at = bounds.start.max(bounds.end.saturating_sub(READ_AGAIN_BYTES));
+        let mut scanner = if at > 0 { Scanner::starting_at(at) } else { Scanner::new() };
+        let (mut piece, mut signals) = (Vec::new(), Vec::new());
+        while at < bounds.end {
+            piece.clear();
+            let Ok(read) = self.reader.read(at, PIECE_BYTES, &mut piece) else { break };
+            if piece.is_empty() {
+                break;
+            }
+            scanner.scan(read.from, &piece, &mut |signal| signals.push(signal));
+            at = read.from + piece.len() as u64;
+            for signal in signals.drain(..) {
+                self.tell_signal(&signal, now);
+            }
+        }
+        self.look_now(now);
+    }
+
+    /// When the screen is to be judged: it changed, and has come to rest or has not for long.
+    pub(super) fn look_at(&self) -> Option<Moment> {
+        let attended = self.attended.as_ref()?;
+        let since = attended.clocks.unseen_since?;
+        let last = self.now.last_output.unwrap_or(since);
+        Some((last + QUIET).min(since + LONGEST))
+    }
+
+    pub(super) fn look_if_due(&mut self, now: Moment) {
+        let end = self.now.end;
+        let Some(attended) = &mut self.attended else { return };
+        if end > attended.seen.end {
+            attended.clocks.settled = false;
+            attended.clocks.unseen_since.get_or_insert(now);
+        }
+        if self.look_at().is_some_and(|at| at <= now) {
+            self.look_now(now);
+        } else if attended_verdict_due(self, now) {
+            self.tell_verdict(now);
+        }
+    }
+
+    /// Judges the screen as it is at the end of the log.
+    pub(super) fn look_now(&mut self, now: Moment) {
+        let Some((view, offset)) = self.view_now(now) else { return };
+        let end = self.now.end;
+        let Some(attended) = &mut self.attended else { return };
+        attended.clocks.unseen_since = None;
+        if attended.machine.pausing().is_some() {
+            attended.clocks.pasted_at.get_or_insert(now);
+        }
+        attended.judge.look(&view, offset, now);
+        attended.seen.view = Some(view);
+        attended.seen.end = end;
+        self.tell_verdict(now);
+    }
+
+    /// Tells the machine what is new in what the judge says.
+    fn tell_verdict(&mut self, now: Moment) {
+        let Some(attended) = &mut self.attended else { return };
+        let verdict = attended.judge.verdict(now);
+        attended.clocks.verdict = verdict.until.filter(|until| *until > now);
+        let sight = match (&attended.pasted, &attended.seen.view) {
+            (Some(pasted), Some(view)) => pasted.sight(&verdict.composer, view),
+            _ => sight::plain(&verdict.composer),
+        };
+        if matches!(sight, Sight::Ours(_)) {
+            attended.clocks.echoed_at.get_or_insert(now);
+        }
+        let mut news = Vec::new();
+        for mut evidence in verdict.evidence {
+            if evidence.source == Source::Screen {
+                evidence.sight = sight;
+            }
+            if attended.seen.is_news(&evidence) {
+                news.push(Event::Seen(evidence));
+            }
+        }
+        self.step(news, now);
+    }
+}
+
+fn attended_verdict_due(actor: &Actor, now: Moment) -> bool {
+    actor.attended.as_ref().is_some_and(|attended| attended.clocks.verdict.is_some_and(|at| at <= now))
+}
+
+impl super::Seen {
+    /// Whether this was not told already, word for word; notes that it is told now.
+    fn is_news(&mut self, evidence: &Evidence) -> bool {
+        match self.told.iter_mut().find(|told| told.source == evidence.source) {
+            Some(told) if told == evidence => false,
+            Some(told) => {
+                told.clone_from(evidence);
+                true
+            }
+            None => {
+                self.told.push(evidence.clone());
+                true
+            }
+        }
+    }
+}

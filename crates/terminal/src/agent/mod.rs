@@ -1,0 +1,180 @@
+//! A terminal that an agent runs in: what its actor is given to know the agent, and what it tells of its turns.
+//!
+//! The way the data goes: output and signals go to the [`Judge`], which says what each source of evidence says now; the
+//! actor adds what became of the text it pasted ([`sight`]) and tells the turn machine
+//! ([`ptyard_core::turn::TurnMachine`]), which alone decides. What it wants written goes through the terminal's one input
+//! queue as one job, the paste with its Enter; what it decides comes out as [`TurnEvent`]s.
+
+mod events;
+mod judge;
+pub(crate) mod keys;
+pub(crate) mod note;
+pub(crate) mod sight;
+
+use std::time::Duration;
+
+use ptyard_core::turn::{AttemptId, Eager, Epoch, Hold, Recovered};
+use tokio::sync::{oneshot, watch};
+
+pub(crate) use events::Events;
+pub use events::{TURN_EVENTS, TurnEvent, TurnEvents};
+pub use judge::{Composer, Judge, Verdict};
+pub use note::Note;
+
+use crate::actor::Command;
+use crate::terminal::{Terminal, TerminalError};
+
+/// Pause between a paste and its Enter that every agent measured so far takes for two things: 200 ms. Some take an
+/// Enter within 50 ms for a part of the paste.
+pub const PAUSE: Duration = Duration::from_millis(200);
+
+/// How an agent takes a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// Whether the paste stands in brackets.
+    pub brackets: Brackets,
+    /// Pause between the paste and the Enter. It is counted from when the text is seen in the composer, if it is.
+    pub pause: Duration,
+    /// The bytes of the Enter key.
+    pub enter: Vec<u8>,
+    /// Whether the agent is itself a shell, so that a shell in the foreground is no reason to wait.
+    pub shell: ShellIs,
+}
+
+/// Whether a paste stands in brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Brackets {
+    /// When the program asked for them.
+    #[default]
+    AsAsked,
+    /// Always: for programs that read them and never ask.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What a bare shell in the foreground means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShellIs {
+    /// The agent is gone: nothing is typed.
+    #[default]
+    Foreign,
+    /// It is the agent.
+    TheAgent,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self { brackets: Brackets::AsAsked, pause: PAUSE, enter: b"\r".to_vec(), shell: ShellIs::Foreign }
+    }
+}
+
+/// What an actor needs to know of the agent in its terminal.
+pub struct Agent {
+    /// Who judges what it prints.
+    pub judge: Box<dyn Judge>,
+    /// How it takes a text.
+    pub recipe: Recipe,
+    /// Whether it takes a text while it works.
+    pub eager: Eager,
+    /// The turn it was in, for the agent of an earlier server.
+    pub epoch: Epoch,
+    /// What is on record of the last attempt, and its text.
+    pub recovered: (Recovered, Option<String>),
+}
+
+impl Agent {
+    /// An agent that was just started.
+    #[must_use]
+    pub fn new(judge: Box<dyn Judge>, recipe: Recipe) -> Self {
+        Self {
+            judge,
+            recipe,
+            eager: Eager::Off,
+            epoch: Epoch::default(),
+            recovered: (Recovered::Nothing, None),
+        }
+    }
+}
+
+/// A text to be handed over, under the id of its attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    /// The attempt. The caller has claimed its messages under this id, durably.
+    pub attempt: AttemptId,
+    /// The text, sanitized. Control characters that are left become blanks.
+    pub text: String,
+}
+
+/// Why a dispatch was not begun. It has no code of its own: whoever hands mail over turns it into a state of the message.
+#[derive(Debug, thiserror::Error)]
+pub enum DispatchError {
+    /// Nothing was written: the terminal is not ready for it.
+    #[error("the agent is not ready: {0:?}")]
+    Held(Hold),
+    /// There is no agent to hand it to.
+    #[error("no agent runs in this terminal")]
+    NoAgent,
+    /// The terminal is gone.
+    #[error(transparent)]
+    Terminal(#[from] TerminalError),
+}
+
+impl Terminal {
+    /// Tells the actor that an agent runs in this terminal; from now on it keeps its turns. What the log holds already is
+    /// judged first. A second call replaces the agent.
+    ///
+    /// # Errors
+    /// When the program has ended and its actor with it.
+    pub async fn attend(&self, agent: Agent) -> Result<TurnEvents, TerminalError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Attend { agent: Box::new(agent), reply }).await?;
+        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+    }
+
+    /// Hands a text over, if the agent is ready at this moment. `Ok` says that the writing has begun under a note that
+    /// outlives this process; what becomes of it comes as a [`TurnEvent`].
+    ///
+    /// # Errors
+    /// [`DispatchError::Held`] when nothing was written and the attempt is over.
+    pub async fn dispatch(&self, mail: Mail) -> Result<(), DispatchError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Dispatch { mail, reply }).await?;
+        match answer.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(refused),
+            Err(_) => Err(TerminalError::from(crate::backend::ControlError::Exited).into()),
+        }
+    }
+
+    /// A person says that nothing is under way: what was not confirmed is uncertain, and what is seen from now on counts.
+    pub async fn reset_turns(&self) -> Result<(), TerminalError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::ResetTurns { reply }).await?;
+        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+    }
+
+    /// The status of the agent with its reasons; `None` when no agent runs in this terminal.
+    pub async fn explain(&self) -> Result<Option<ptyard_core::turn::Explanation>, TerminalError> {
+        self.ask(|reply| Command::Explain { reply }).await
+    }
+
+    /// The status of the agent, as it changes; `None` while no agent runs in this terminal.
+    #[must_use]
+    pub fn status(&self) -> watch::Receiver<Option<ptyard_core::turn::StatusReport>> {
+        self.inner.status.clone()
+    }
+
+    /// What is on record of the last attempt in the terminal whose log is in `directory`.
+    #[must_use]
+    pub fn noted(directory: &std::path::Path) -> Option<Note> {
+        note::read(directory)
+    }
+}
+
+/// Whether this is the name of a shell, as the kernel knows the process.
+pub(crate) fn is_shell(command: &str) -> bool {
+    const SHELLS: [&str; 11] =
+        ["sh", "dash", "bash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "ash", "nu"];
+    SHELLS.contains(&command.trim_start_matches('-'))
+}

@@ -1,0 +1,61 @@
+//! What outlives the server of an attempt: written beside the log before its first byte is typed.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use ptyard_core::turn::{AttemptId, Epoch};
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "attempt";
+
+/// That the text of an attempt was about to be typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// The turn that it was to begin.
+    pub epoch: Epoch,
+    /// The end of the log then.
+    pub from: u64,
+}
+
+/// Writes it down. It survives the death of the server, not that of the machine, which the agent would not survive either.
+pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
+    let fresh = directory.join("attempt.new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    file.write_all(&serde_json::to_vec(&note)?)?;
+    drop(file);
+    fs::rename(fresh, directory.join(FILE))
+}
+
+/// Takes it back: nothing was typed.
+pub(crate) fn erase(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// What is on record in `directory`.
+pub(crate) fn read(directory: &Path) -> Option<Note> {
+    serde_json::from_slice(&fs::read(directory.join(FILE)).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written_and_can_be_taken_back() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(read(directory.path()), None);
+        erase(directory.path()).unwrap();
+        let note = Note { attempt: AttemptId::new(7), epoch: Epoch(3), from: 4_000_000_000_000 };
+        write(directory.path(), note).unwrap();
+        assert_eq!(read(directory.path()), Some(note));
+        erase(directory.path()).unwrap();
+        assert_eq!(read(directory.path()), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! A provider's judge, as a terminal's actor asks it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptyard_core::Moment;
+use ptyard_providers::manifest::PasteBrackets;
+use ptyard_providers::{Composer as Read, Judge as Reader, Provider};
+use ptyard_screen::{Signal, View};
+use ptyard_terminal::agent::{Agent, Brackets, Composer, Judge, Recipe, ShellIs, Verdict};
+
+/// The provider whose agent is itself a shell.
+const SHELL: &str = "shell";
+
+/// What the actor of a terminal needs to know of an agent of this provider.
+pub(super) fn agent(provider: &Arc<Provider>) -> Agent {
+    Agent::new(Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }), recipe(provider))
+}
+
+fn recipe(provider: &Provider) -> Recipe {
+    let input = provider.input();
+    Recipe {
+        brackets: match input.paste {
+            PasteBrackets::Auto => Brackets::AsAsked,
+            PasteBrackets::Always => Brackets::Always,
+            PasteBrackets::Never => Brackets::Never,
+        },
+        pause: Duration::from_millis(input.enter_delay_ms),
+        // A program of no known kind may well be a shell.
+        shell: if matches!(provider.id(), SHELL | super::launch::GENERIC) {
+            ShellIs::TheAgent
+        } else {
+            ShellIs::Foreign
+        },
+        ..Recipe::default()
+    }
+}
+
+struct ProviderJudge {
+    reader: Reader,
+    /// Where the output ended when it was last told.
+    end: u64,
+}
+
+impl Judge for ProviderJudge {
+    fn signal(&mut self, signal: &Signal, now: Moment) {
+        self.reader.signal(signal, now);
+    }
+
+    fn look(&mut self, view: &View, offset: u64, now: Moment) {
+        if offset > self.end {
+            self.end = offset;
+            self.reader.output(offset, now);
+        }
+        self.reader.look(view, offset, now);
+    }
+
+    fn verdict(&mut self, now: Moment) -> Verdict {
+        let finding = self.reader.finding(now);
+        let composer = match finding.composer {
+            Read::Unseen => Composer::Unseen,
+            Read::Empty => Composer::Empty,
+            Read::Text(text) => Composer::Text(text),
+            Read::Folded => Composer::Folded,
+        };
+        Verdict { evidence: vec![finding.evidence], composer, until: finding.until }
+    }
+}

@@ -1,0 +1,297 @@
+//! Starting agents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ptyard_core::{SessionId, Size, TerminalId};
+use ptyard_providers::Provider;
+use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
+use ptyard_store::SessionName;
+use ptyard_terminal::backend::Io;
+
+use super::error::AgentError;
+use super::profile::{Library, Profile};
+use super::roster::Member;
+use super::team;
+use super::token::{TOKEN_VARIABLE, Token};
+use crate::entry::Entry;
+use crate::error::YardError;
+use crate::ids;
+use crate::spec::{ExecSpec, Program};
+use crate::yard::Yard;
+
+/// The provider of programs of no known kind.
+pub(super) const GENERIC: &str = "generic";
+
+/// The variable by which an agent knows its session.
+const SESSION_VARIABLE: &str = "PTYARD_SESSION";
+
+/// The variable by which programs find the state directory.
+const STATE_VARIABLE: &str = "PTYARD_STATE";
+
+/// The size of an agent's terminal: what every CLI was recorded with, and wide enough for their dialogs.
+const COLUMNS_ROWS: (i64, i64) = (120, 40);
+
+/// An agent to start.
+#[derive(Debug, Clone, Default)]
+pub struct LaunchSpec {
+    /// What it is started as.
+    pub profile: Option<String>,
+    /// What it runs on; goes before what the profile says.
+    pub provider: Option<String>,
+    /// The session it works in; `None` is that of its creator, else a new one.
+    pub session: Option<String>,
+    /// A unique name.
+    pub name: Option<String>,
+    /// Working directory.
+    pub cwd: Option<PathBuf>,
+    /// The model; goes before what the profile says.
+    pub model: Option<String>,
+    /// Where it runs; `None` is this machine.
+    pub backend: Option<String>,
+    /// Variables given by the caller; values are never shown again.
+    pub env: BTreeMap<String, String>,
+    /// Stated variables of the caller.
+    pub caller_env: BTreeMap<String, String>,
+    /// More arguments; for `generic` and `shell` the program itself.
+    pub extra: Vec<String>,
+    /// Whether it may run tools without asking.
+    pub unattended: bool,
+    /// The terminal that creates it; `None` is a person.
+    pub creator: Option<TerminalId>,
+    /// The caller's `PTYARD_PROFILES`.
+    pub profiles: Option<OsString>,
+}
+
+/// An agent that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launched {
+    /// Its terminal.
+    pub id: TerminalId,
+    /// Its short id.
+    pub short: SessionId,
+    /// Who it works with.
+    pub member: Member,
+    /// What was wanted and cannot be enforced, and what else the caller should know.
+    pub notices: Vec<String>,
+    /// A message that it has to get before any other.
+    pub first_message: Option<String>,
+}
+
+/// What stands in a terminal's directory before its program starts.
+#[derive(Debug, Default)]
+pub(crate) struct Furnishing {
+    pub(crate) program: Option<Program>,
+    pub(crate) env: BTreeMap<String, String>,
+    files: Vec<PlanFile>,
+    token: Option<Token>,
+    member: Option<Member>,
+}
+
+impl Furnishing {
+    /// Writes it.
+    pub(crate) fn place(&self, directory: &Path) -> io::Result<()> {
+        if let Some(token) = &self.token {
+            token.keep(directory)?;
+        }
+        if let Some(member) = &self.member {
+            team::keep(member, directory)?;
+        }
+        for file in &self.files {
+            if let Some(parent) = file.path.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            }
+            let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file.path)?;
+            open.write_all(file.text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Yard {
+    /// Starts an agent: finds its profile and its provider, plans the start, and has its turns kept.
+    pub async fn launch(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
+        let (profile, mut notices) = self.profile_of(&spec)?;
+        let provider = self.provider_of(&spec, profile.as_ref())?;
+        let session = match &spec.session {
+            None => None,
+            Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
+                YardError::InvalidArgument(format!("{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"))
+            })?),
+        };
+        let (session, depth) =
+            self.inner.team.roster().place(spec.creator, session).map_err(AgentError::from)?;
+        let session = session.map_or_else(|| format!("s-{}", ids::chunk_id()), |name| name.to_string());
+        let io = Io::Tty(Size::new(COLUMNS_ROWS.0, COLUMNS_ROWS.1).unwrap_or(Size::DEFAULT));
+        let exec = ExecSpec {
+            program: Program::Argv(vec![provider.id().to_owned()]),
+            backend: spec.backend.clone(),
+            name: spec.name.clone(),
+            io,
+            cwd: spec.cwd.clone(),
+            env: spec.env.clone(),
+            caller_env: spec.caller_env.clone(),
+            policy: None,
+            window: crate::spec::WindowSpec::default(),
+        };
+        let mut planned = Planned::default();
+        let member = |id| Member {
+            id,
+            session: session.clone(),
+            creator: spec.creator,
+            profile: profile.as_ref().map(|profile| profile.name.to_string()),
+            provider: provider.id().to_owned(),
+            depth,
+        };
+        let state = self.inner.config.state.clone();
+        let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
+            let wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
+            let plan = plan(&provider, &wanted)?;
+            planned = Planned { notices: plan.advisory.clone(), first_message: plan.first_message.clone() };
+            let token = Token::draw();
+            let mut env = plan.env;
+            env.extend(spec.env.clone());
+            env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
+            env.insert(SESSION_VARIABLE.to_owned(), session.clone());
+            env.insert(STATE_VARIABLE.to_owned(), state.display().to_string());
+            Ok(Furnishing {
+                program: Some(Program::Argv(plan.argv)),
+                env,
+                files: plan.files,
+                token: Some(token),
+                member: Some(member(id)),
+            })
+        };
+        let (entry, warnings) = self.start_furnished(exec, furnish).await?;
+        let member = member(entry.id());
+        notices.extend(warnings);
+        notices.extend(planned.notices);
+        {
+            let mut roster = self.inner.team.roster();
+            roster.join(member.clone());
+            notices.extend(roster.crowd(&member.session));
+        }
+        self.inner.team.attend(&self.inner.config.state, &entry, provider.id()).await;
+        Ok(Launched {
+            id: entry.id(),
+            short: entry.tell_short(),
+            member,
+            notices,
+            first_message: planned.first_message,
+        })
+    }
+
+    fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
+        let Some(name) = &spec.profile else { return Ok((None, Vec::new())) };
+        let found = self.profiles(spec.profiles.as_deref(), spec.cwd.as_deref()).find(name).map_err(AgentError::from)?;
+        let notices = found.parsed.notices.iter().map(|notice| {
+            format!("the profile {name}, line {}: {}", notice.line, notice.text)
+        });
+        Ok((Some(found.parsed.profile.clone()), notices.collect()))
+    }
+
+    /// The profiles, for a caller with this `PTYARD_PROFILES` in this directory.
+    #[must_use]
+    pub fn profiles(&self, variable: Option<&std::ffi::OsStr>, project: Option<&Path>) -> Library {
+        Library::of(variable, &self.inner.config.state, project)
+    }
+
+    fn provider_of(&self, spec: &LaunchSpec, profile: Option<&Profile>) -> Result<Arc<Provider>, YardError> {
+        let of_creator = || {
+            let roster = self.inner.team.roster();
+            spec.creator.and_then(|id| Some(roster.member(id)?.provider.clone()))
+        };
+        let wanted = spec.provider.clone().or_else(|| profile?.provider.clone()).or_else(of_creator);
+        let wanted = wanted.ok_or_else(|| {
+            YardError::InvalidArgument(
+                "no provider: name one with --provider, or in the profile (`ptyard provider list` shows them)".to_owned(),
+            )
+        })?;
+        let library = self.inner.team.providers(&self.inner.config.state);
+        library.get(&wanted).cloned().ok_or_else(|| {
+            let known: Vec<&str> = library.iter().map(|provider| provider.id()).collect();
+            YardError::InvalidArgument(format!("no provider is called {wanted:?}; there are {}", known.join(", ")))
+        })
+    }
+
+    /// The terminal that shows this token.
+    ///
+    /// # Errors
+    /// When it is not the token of that terminal: then nobody speaks for it.
+    pub fn speaker(&self, terminal: TerminalId, token: &str) -> Result<TerminalId, YardError> {
+        let shown: Token = token.parse().map_err(|_| AgentError::NotThatTerminal)?;
+        let kept = Token::kept(&self.inner.state.terminal(terminal));
+        match kept.filter(|kept| kept.is(&shown)) {
+            Some(_) => Ok(terminal),
+            None => Err(AgentError::NotThatTerminal.into()),
+        }
+    }
+
+    /// Takes up an agent of an earlier server.
+    pub(crate) fn find_earlier_member(&self, directory: &Path, entry: &Arc<Entry>) {
+        let Some(member) = team::kept(directory) else { return };
+        let provider = member.provider.clone();
+        self.inner.team.roster().join(member);
+        if entry.has_exited() {
+            return;
+        }
+        let (yard, entry) = (self.clone(), Arc::clone(entry));
+        tokio::spawn(async move {
+            yard.inner.team.attend(&yard.inner.config.state, &entry, &provider).await;
+        });
+    }
+}
+
+#[derive(Default)]
+struct Planned {
+    notices: Vec<String>,
+    first_message: Option<String>,
+}
+
+fn wanted(
+    spec: &LaunchSpec,
+    profile: Option<&Profile>,
+    provider: &Provider,
+    directory: &Path,
+    env: &BTreeMap<String, String>,
+) -> Wanted {
+    let prompt = profile.map(|profile| profile.prompt.clone()).filter(|prompt| !prompt.is_empty());
+    let tools = profile.and_then(|profile| profile.tools.clone()).map(BTreeSet::from_iter);
+    Wanted {
+        binary: binary(&provider.launch().binaries, env),
+        cwd: spec.cwd.clone().unwrap_or_default(),
+        private: directory.join("private"),
+        model: spec.model.clone().or_else(|| profile?.model.clone()),
+        prompt,
+        mcp: Vec::new(),
+        tools,
+        unattended: spec.unattended,
+        resume: None,
+        extra: spec.extra.clone(),
+    }
+}
+
+/// The plan. A provider without a binary of its own runs what the caller names, else a shell.
+fn plan(provider: &Provider, wanted: &Wanted) -> Result<Plan, YardError> {
+    if !provider.launch().binaries.is_empty() {
+        return recipes::plan(provider.launch(), wanted)
+            .map_err(|error| YardError::InvalidArgument(error.to_string()));
+    }
+    let argv = if wanted.extra.is_empty() { vec![wanted.binary.display().to_string()] } else { wanted.extra.clone() };
+    Ok(Plan { argv, ..Plan::default() })
+}
+
+/// The first of `names` that `PATH` holds; the first one at all when it holds none, so that the refusal names it.
+fn binary(names: &[String], env: &BTreeMap<String, String>) -> PathBuf {
+    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
+    let held = |name: &&String| std::env::split_paths(path).any(|directory| directory.join(name).is_file());
+    match names.iter().find(held).or(names.first()) {
+        Some(name) => PathBuf::from(name),
+        None => PathBuf::from(env.get("SHELL").map_or("/bin/sh", String::as_str)),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a yard knows of its agents.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ptyard_core::TerminalId;
+use ptyard_providers::library::{Reloaded, files};
+use ptyard_providers::{Library, Origin, Provider};
+use ptyard_terminal::agent::TurnEvents;
+
+use super::judge;
+use super::launch::GENERIC;
+use super::roster::{Member, Roster};
+use crate::entry::Entry;
+
+/// What is written down of a member, beside its terminal's log.
+const MEMBER: &str = "member.json";
+
+/// The agents of a yard.
+#[derive(Default)]
+pub(crate) struct Team {
+    roster: Mutex<Roster>,
+    providers: OnceLock<Library>,
+    /// What terminals tell of their turns, until whoever hands their mail over takes it.
+    turns: Mutex<HashMap<TerminalId, TurnEvents>>,
+}
+
+impl Team {
+    /// Who works with whom. Not held across a wait.
+    pub(crate) fn roster(&self) -> MutexGuard<'_, Roster> {
+        // Every change leaves it whole.
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The providers: those built in, with those of the state directory over them. Read when first asked for.
+    pub(crate) fn providers(&self, state: &Path) -> &Library {
+        self.providers.get_or_init(|| {
+            let mut library = Library::bundled().unwrap_or_else(|error| {
+                tracing::error!(%error, "a built-in manifest is broken");
+                Library::default()
+            });
+            let directory = state.join("providers");
+            match files::read_directory(&directory, Origin::Local) {
+                Ok(found) => {
+                    for reloaded in library.reload(&found) {
+                        if let Reloaded::Refused { place, error } = reloaded {
+                            tracing::warn!(%place, %error, "a manifest is not used");
+                        }
+                    }
+                }
+                Err(error) => tracing::warn!(%error, directory = %directory.display(), "no manifests"),
+            }
+            library
+        })
+    }
+
+    /// A provider, or that of any program when it is not known any more.
+    fn provider(&self, state: &Path, id: &str) -> Option<Arc<Provider>> {
+        let library = self.providers(state);
+        library.get(id).or_else(|| library.get(GENERIC)).cloned()
+    }
+
+    /// Tells a terminal's actor what runs in it.
+    pub(crate) async fn attend(&self, state: &Path, entry: &Entry, provider: &str) {
+        let Some(provider) = self.provider(state, provider) else { return };
+        match entry.terminal.attend(judge::agent(&provider)).await {
+            Ok(events) => {
+                self.turns().insert(entry.id(), events);
+            }
+            Err(error) => tracing::debug!(%error, id = %entry.id(), "it ended before it was attended"),
+        }
+    }
+
+    /// What a terminal tells of its turns, for the one reader that hands its mail over.
+    #[cfg_attr(not(test), expect(dead_code, reason = "taken by the delivery of mail"))]
+    pub(crate) fn take_turns(&self, id: TerminalId) -> Option<TurnEvents> {
+        self.turns().remove(&id)
+    }
+
+    /// Forgets an agent whose terminal is removed.
+    pub(crate) fn forget(&self, id: TerminalId) {
+        self.turns().remove(&id);
+        self.roster().leave(id);
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<TerminalId, TurnEvents>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes a member down in its terminal's directory, whole or not at all.
+pub(crate) fn keep(member: &Member, directory: &Path) -> io::Result<()> {
+    let part = directory.join("member.json.part");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    file.write_all(&serde_json::to_vec(member)?)?;
+    drop(file);
+    std::fs::rename(&part, directory.join(MEMBER))
+}
+
+/// The member whose terminal has this directory; `None` when no agent was started there.
+pub(crate) fn kept(directory: &Path) -> Option<Member> {
+    serde_json::from_slice(&std::fs::read(directory.join(MEMBER)).ok()?).ok()
+}
