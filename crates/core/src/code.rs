@@ -176,7 +176,7 @@ codes! {
     /// The schedule cannot be used.
     InvalidSchedule = "invalid_schedule", retry no, hint "five fields as in cron, for example `30 9 * * mon-fri`, or `@daily`";
     /// The agent asks nothing now, so there is nothing to answer.
-    NotAsking = "not_asking", retry yes, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
+    NotAsking = "not_asking", retry no, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
     /// Something broke that should not have.
     Internal = "internal", retry no, hint "this is a bug in ptyard: please report it with the server's log";
 }

@@ -96,6 +96,16 @@ pub const fn hint_of(code: ErrorCode) -> &'static str {
         C::OffsetBeyondEnd => "the end is `log.end` of GET /v1/terminals/{id}",
         C::InputTooLarge => "send it in parts",
         C::LimitUnavailable => "leave it out, or set `best_effort: true` to start without it",
+        C::PlaceNotFound => "check what stands behind the colon of `backend`",
+        C::UnknownMessage => "GET /v1/terminals/{id}/inbox shows the messages of a terminal",
+        C::Replaced => {
+            "ask again: programs, ids and offsets stay as they are; GET /v1/terminals/{id}/output shows what came"
+        }
+        C::MessageSettled => "GET /v1/messages/{mid} shows its state",
+        C::UnknownSession => "GET /v1/sessions lists the sessions",
+        C::UnknownFlow => "",
+        C::UnknownProfile => "GET /v1/profiles lists the profiles and where they are looked for",
+        C::NotAsking => "GET /v1/terminals/{id}/status tells what it does; a message waits until it is ready",
         C::TooManyTerminals => "end some with POST /v1/terminals/{id}/kill, or DELETE ended ones",
         _ => code.hint(),
     }
@@ -224,7 +234,18 @@ mod tests {
     #[test]
     fn hints_to_callers_name_nothing_of_the_command_line() {
         use ErrorCode as C;
-        let operators = [C::StateUnwritable, C::StateLocked, C::StateForeign, C::NoServer, C::Incompatible];
+        let operators = [
+            C::StateUnwritable,
+            C::StateLocked,
+            C::StateForeign,
+            C::StoreDamaged,
+            C::StoreNewer,
+            C::BackendUnreachable,
+            C::NoServer,
+            C::Incompatible,
+            C::IncompatibleKeeper,
+            C::IncompatibleState,
+        ];
         for &code in ErrorCode::ALL.iter().filter(|code| !operators.contains(code)) {
             let hint = hint_of(code);
             assert!(!hint.contains("--") && !hint.contains("ptyard "), "{code}: {hint}");
