@@ -33,7 +33,7 @@ use self::control::TmuxControl;
 use self::link::{Link, TmuxError};
 use self::pane::{PaneSink, PaneSource, type_into};
 use self::protocol::{Pane, quoted};
-use crate::shared::greeting::{Afterwards, Greeting, Said};
+use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
 use crate::shared::{clients, start_error, undisturbed};
 
 /// The session programs run in when none is named.
@@ -245,7 +245,7 @@ async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, St
     // tmux says in TERM what it is; everything else is what was asked for.
     let mut env = spec.env.clone();
     env.remove("TERM");
-    let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits)?;
+    let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits, Far::AsFound)?;
     let size = spec.io.size();
     if session != SESSION {
         // Exact: without `=` a name would stand for any session that begins with it.

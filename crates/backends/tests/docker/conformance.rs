@@ -34,13 +34,13 @@ async fn containers_conform() {
     let Some(engine) = Engine::start() else { return };
     let proxy = Proxy::before(&engine.socket());
     if wanted("own") {
-        run_some(ground("docker:IMAGE", "ptyard-test", &proxy), wanted).await;
+        run_some(ground("docker:IMAGE", "ptyard-test", &proxy), wanted).await.hold_to_page();
     }
     let left = engine.docker(&["ps", "--all", "--quiet"]);
     assert_eq!(left, "", "containers are left");
 
     engine.docker(&["run", "--detach", "--init", "--name", "there", "ptyard-test", "sleep", "100000"]);
-    run_some(ground("docker:container=NAME", "container=there", &proxy), wanted).await;
+    run_some(ground("docker:container=NAME", "container=there", &proxy), wanted).await.hold_to_page();
     let left = engine.docker(&["top", "there"]);
     assert_eq!(left.lines().count(), 3, "processes are left: {left}");
 }
