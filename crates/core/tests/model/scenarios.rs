@@ -20,7 +20,15 @@ pub(crate) struct Scenario {
 const NONE: Chances = Chances::NONE;
 
 /// Shows its composer and what was submitted; reports nothing.
-const PLAIN: Manners = Manners { reports: false, transcript: true, queues: false, swallows: 0, dialogs: 0 };
+const PLAIN: Manners = Manners {
+    reports: false,
+    transcript: true,
+    queues: false,
+    swallows: 0,
+    draws_first: false,
+    repeats: 0,
+    dialogs: 0,
+};
 /// Shows its composer; what was submitted is gone from the screen at once.
 const BARE: Manners = Manners { transcript: false, ..PLAIN };
 /// Reports its state, and shows its composer.
@@ -59,7 +67,9 @@ pub(crate) fn evidence() -> Vec<Scenario> {
         scenario("the same, Enter before the text was seen", 3, BARE, FLICKER, blind),
         scenario("the same, Enter at any moment", 3, BARE, FLICKER, hasty),
         scenario("reports, Enter at any moment", 2, REPORTS, REPORTED, hasty),
-        scenario("reports", 4, REPORTS, REPORTED, callers),
+        scenario("reports", 3, REPORTS, REPORTED, callers),
+        scenario("reports behind their frames", 3, Manners { draws_first: true, ..REPORTS }, REPORTED, one),
+        scenario("repeated reports", 2, Manners { repeats: 1, ..REPORTS }, REPORTED, one),
         scenario("reports that fall silent", 3, REPORTS, REPORTED, silent),
         scenario("Enters that are swallowed", 3, swallows, FLICKER, one),
     ]
@@ -136,6 +146,13 @@ pub(crate) fn eager() -> Vec<Scenario> {
         scenario("eager", 4, Manners { queues: true, ..PLAIN }, FLICKER, one),
         scenario("eager, no transcript", 3, Manners { queues: true, ..BARE }, FLICKER, one),
         scenario("eager, reports", 3, Manners { queues: true, ..REPORTS }, REPORTED, one),
+        scenario(
+            "eager, repeated reports",
+            2,
+            Manners { queues: true, repeats: 1, ..REPORTS },
+            REPORTED,
+            one,
+        ),
     ]
 }
 

@@ -194,6 +194,7 @@ pub(crate) enum Action {
     AgentReads,
     AgentFinishes,
     AgentAsks,
+    AgentRepeats,
     PersonAnswers,
     FrameIsRead,
     ScreenIsJudged,
@@ -377,7 +378,8 @@ impl<D: Deliverer> World<D> {
     }
 
     fn may_type(&self) -> bool {
-        self.jobs.is_empty() && !self.shell && !self.removed
+        let is_writing = self.jobs.iter().any(|(_, _, job)| !matches!(job, Job::Note | Job::Noted));
+        !is_writing && !self.shell && !self.removed
     }
 
     fn crash(&mut self) -> Result<(), &'static str> {
@@ -494,6 +496,7 @@ impl<D: Deliverer> System for World<D> {
         may(Progress, !self.agent.unread.is_empty() && !self.shell, Action::AgentReads);
         may(Progress, self.agent.mode == Mode::Busy, Action::AgentFinishes);
         may(Perhaps, self.agent.mode == Mode::Busy && self.agent.manners.dialogs > 0, Action::AgentAsks);
+        may(Perhaps, self.agent.manners.repeats > 0, Action::AgentRepeats);
         let answers = self.agent.mode == Mode::Dialog && !self.agent.unread.contains(&Input::Answer);
         may(Progress, answers && self.may_type(), Action::PersonAnswers);
         may(Progress, !self.agent.pipe.is_empty(), Action::FrameIsRead);
@@ -597,6 +600,7 @@ impl<D: Deliverer> System for World<D> {
             }
             Action::AgentFinishes => self.agent.finish(),
             Action::AgentAsks => self.agent.ask(),
+            Action::AgentRepeats => self.agent.repeat(),
             Action::PersonAnswers => self.agent.unread.push(Input::Answer),
             Action::FrameIsRead => {
                 self.log_end += 1;

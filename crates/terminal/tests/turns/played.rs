@@ -1,12 +1,12 @@
 //! Delivery step by step, against an agent that the test plays. The clock is paused: it moves when everybody waits.
 
 use ptyard_core::Exit;
-use ptyard_core::turn::{AttemptId, Doubt, Hold, Outcome, Recovered, StallReason, Status};
+use ptyard_core::turn::{Doubt, Hold, Outcome, Recovered, StallReason, Status};
 use ptyard_terminal::Terminal;
 use ptyard_terminal::agent::{Agent, Earlier, Note, Recipe};
 
 use crate::judge::Sketch;
-use crate::stage::Played;
+use crate::stage::{Played, attempt_id};
 
 const TEXT: &str = "please look at the parser";
 
@@ -77,7 +77,7 @@ async fn law_12_a_text_that_stays_in_the_composer_gets_another_enter_and_no_othe
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
     played.input(&format!("{TEXT}\r\r\r")).await;
     let stalled = played.stage.terminal.explain().await.unwrap().unwrap().report.stalled.unwrap();
-    assert_eq!((stalled.attempt, stalled.reason), (AttemptId(1), StallReason::NotSubmitted));
+    assert_eq!((stalled.attempt, stalled.reason), (attempt_id(1), StallReason::NotSubmitted));
     assert!(stalled.age.as_secs() > 500, "{stalled:?}");
     assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
     // A person submits it.
@@ -95,7 +95,7 @@ async fn law_12_time_alone_releases_nothing_and_a_person_does() {
     let stalled = played.stage.terminal.explain().await.unwrap().unwrap().report.stalled.unwrap();
     assert_eq!(stalled.reason, StallReason::NoEvidence);
     played.stage.terminal.reset_turns().await.unwrap();
-    assert_eq!(played.stage.outcome().await, (AttemptId(1), Outcome::Uncertain(Doubt::Reset)));
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::Reset)));
     played.stage.ready().await;
     played.stage.offer(3, "next").await.unwrap();
 }
@@ -173,7 +173,7 @@ async fn i22_nothing_is_typed_into_a_bare_shell() {
     played.input(TEXT).await;
     // It comes between the paste and its Enter.
     played.script.set_foreground("zsh");
-    assert_eq!(played.stage.outcome().await, (AttemptId(2), Outcome::Uncertain(Doubt::ShellInForeground)));
+    assert_eq!(played.stage.outcome().await, (attempt_id(2), Outcome::Uncertain(Doubt::ShellInForeground)));
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     played.input(TEXT).await;
 }
@@ -185,7 +185,7 @@ async fn law_10_an_end_takes_the_attempt_with_it() {
     played.input(&format!("{TEXT}\r")).await;
     played.script.exit(Exit::exited(0));
     played.script.close_output();
-    assert_eq!(played.stage.outcome().await, (AttemptId(1), Outcome::Uncertain(Doubt::Exited)));
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::Exited)));
     played.stage.status(Status::Exited).await;
 }
 
@@ -197,12 +197,12 @@ async fn law_13_a_note_stands_before_the_first_byte_and_not_after_a_refusal() {
     played.stage.offer(1, TEXT).await.unwrap();
     assert_eq!(played.script.input(), b"");
     let note = Terminal::noted(&log).unwrap();
-    assert_eq!(note.attempt, AttemptId(1));
+    assert_eq!(note.attempt, attempt_id(1));
     assert_eq!(note.from, played.stage.terminal.progress().borrow().end);
     // The input ends before a byte was taken: it is as if nothing had been tried.
     played.script.exit(Exit::exited(0));
     played.script.close_output();
-    assert!(matches!(played.stage.outcome().await, (AttemptId(1), Outcome::Refused(Hold::InputNotTaken))));
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Refused(Hold::InputNotTaken)));
     assert_eq!(Terminal::noted(&log), None);
 }
 
@@ -254,7 +254,7 @@ async fn law_13_after_a_crash_what_nobody_can_tell_is_uncertain_and_never_sent_a
     played.stage.offer(1, TEXT).await.unwrap();
     played.input(&format!("{TEXT}\r")).await;
     server_is_lost(&mut played).await;
-    assert_eq!(played.stage.outcome().await, (AttemptId(1), Outcome::Uncertain(Doubt::ServerLost)));
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::ServerLost)));
     tokio::time::sleep(std::time::Duration::from_secs(86_400)).await;
     assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
     played.input(&format!("{TEXT}\r")).await;

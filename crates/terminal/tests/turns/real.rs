@@ -9,13 +9,7 @@ use crate::stage::Real;
 async fn deliver(real: &mut Real, texts: &[&str]) {
     let mut attempt = 0;
     for text in texts {
-        loop {
-            attempt += 1;
-            match real.stage.offer(attempt, text).await {
-                Ok(()) => break,
-                Err(_) => real.stage.ready().await,
-            }
-        }
+        attempt = real.stage.hand_over(attempt + 1, text).await;
         real.stage.delivered(attempt).await;
     }
     real.record.until("every message is submitted", |_| real.record.submitted().len() >= texts.len()).await;
@@ -78,14 +72,7 @@ async fn case_p04_input_at_the_start_waits_and_a_draft_stays_its_owners() {
     real.stage.status(Status::Idle).await;
     assert_eq!(real.stage.offer(2, "mail").await, Err(Hold::Draft));
     real.stage.type_in("\r").await;
-    let mut attempt = 2;
-    loop {
-        attempt += 1;
-        match real.stage.offer(attempt, "mail").await {
-            Ok(()) => break,
-            Err(_) => real.stage.ready().await,
-        }
-    }
+    let attempt = real.stage.hand_over(3, "mail").await;
     real.stage.delivered(attempt).await;
     assert_eq!(real.record.submitted(), ["my own words", "mail"]);
 }
@@ -98,9 +85,8 @@ async fn case_p03_mail_answers_no_dialog() {
     assert!(!real.record.events().iter().any(|event| matches!(event, Event::Chosen { .. })));
     // The only way to press the button is to press it.
     real.stage.type_in("\r").await;
-    real.stage.ready().await;
-    real.stage.offer(2, "status please?").await.unwrap();
-    real.stage.delivered(2).await;
+    let attempt = real.stage.hand_over(2, "status please?").await;
+    real.stage.delivered(attempt).await;
     assert_eq!(real.record.submitted(), ["status please?"]);
 }
 

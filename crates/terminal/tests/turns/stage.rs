@@ -11,7 +11,7 @@ use ptyard_terminal::backend::{Backend, Io, StartSpec};
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_terminal::log::{LogConfig, LogWriter};
-use ptyard_terminal::{Clock, NoObserver, Pauses, Surroundings, Terminal, Typed};
+use ptyard_terminal::{Clock, NoObserver, Pauses, Surroundings, Terminal, TimeLimits, Typed};
 use ptyard_testkit::agent::{Record, program};
 use ptyard_testkit::{Script, ScriptedBackend, soon};
 
@@ -32,6 +32,7 @@ async fn start(backend: &dyn Backend, spec: StartSpec) -> Stage {
         clock: Clock::start(),
         log: LogConfig::default(),
         observer: Arc::new(NoObserver),
+        limits: TimeLimits::default(),
         pauses: Pauses::default(),
     };
     let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();
@@ -42,12 +43,21 @@ async fn start(backend: &dyn Backend, spec: StartSpec) -> Stage {
 
 impl Stage {
     pub(crate) async fn offer(&self, attempt: u64, text: &str) -> Result<(), Hold> {
-        let mail = Mail { attempt: AttemptId(attempt), text: text.to_owned() };
+        let mail = Mail { attempt: attempt_id(attempt), text: text.to_owned() };
         match soon("an answer to a dispatch", self.terminal.dispatch(mail)).await {
             Ok(()) => Ok(()),
             Err(DispatchError::Held(hold)) => Err(hold),
             Err(other) => panic!("{other}"),
         }
+    }
+
+    /// Offers until it is taken, again whenever the agent is ready; the number of the attempt that was.
+    pub(crate) async fn hand_over(&mut self, mut attempt: u64, text: &str) -> u64 {
+        while self.offer(attempt, text).await.is_err() {
+            self.ready().await;
+            attempt += 1;
+        }
+        attempt
     }
 
     pub(crate) async fn event(&mut self, what: &str) -> TurnEvent {
@@ -70,7 +80,7 @@ impl Stage {
     pub(crate) async fn delivered(&mut self, attempt: u64) {
         let (which, outcome) = self.outcome().await;
         assert!(matches!(outcome, Outcome::Delivered(_)), "{which} {outcome:?}");
-        assert_eq!(which, AttemptId(attempt));
+        assert_eq!(which, attempt_id(attempt));
     }
 
     pub(crate) async fn status(&self, wanted: Status) {
@@ -105,6 +115,7 @@ impl Played {
             cwd: "/".into(),
             env: BTreeMap::default(),
             io: TTY,
+            ceilings: Default::default(),
         };
         let stage = start(&backend, spec).await;
         Self { script, stage }
@@ -152,10 +163,16 @@ impl Real {
             cwd: directory,
             env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), TTY),
             io: TTY,
+            ceilings: Default::default(),
         };
         let backend = LocalBackend::new().unwrap();
         Self { stage: start(&backend, spec).await, record: Record::at(record) }
     }
+}
+
+/// The id of an attempt by its number.
+pub(crate) fn attempt_id(number: u64) -> AttemptId {
+    AttemptId::new(number)
 }
 
 fn rand() -> u32 {
