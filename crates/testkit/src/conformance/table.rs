@@ -61,8 +61,11 @@ impl Column {
         let cells = |line: &str| -> Vec<String> {
             line.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
         };
-        let rows: Vec<Vec<String>> =
-            table.lines().filter(|line| line.starts_with('|') && !line.starts_with("|--")).map(cells).collect();
+        let rows: Vec<Vec<String>> = table
+            .lines()
+            .filter(|line| line.starts_with('|') && !line.starts_with("|--"))
+            .map(cells)
+            .collect();
         let mut labels = rows.first().cloned().unwrap_or_else(|| vec!["case".to_owned()]);
         let label = format!("`{}`", self.label);
         let at = labels.iter().position(|known| *known == label).unwrap_or_else(|| {
