@@ -1,6 +1,6 @@
 //! Programs in panes of a tmux server on this machine.
 //!
-//! One client in control mode per server is the only connection ([`link`]); nothing is forked per message. Programs get
+//! One client in control mode per server is the only connection (`link`); nothing is forked per message. Programs get
 //! windows of their own in the session `ptyard`, or the one that `tmux:SESSION` names; `tmux:SESSION:WINDOW.PANE` takes
 //! a pane over that is there, with its history, and gives it back at the end.
 //!

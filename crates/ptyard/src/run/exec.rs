@@ -82,14 +82,17 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
 /// Here, where programs start unless told otherwise is where the command is run; elsewhere this machine's directories
 /// mean nothing, so one is sent only when it was given, and as it was.
 fn directory(backend: Option<&str>, given: Option<&Path>) -> Result<Option<String>, Failure> {
+    let name = backend.map(|place| place.split(':').next().unwrap_or(place));
     match (backend, given) {
-        (None | Some("local"), _) => working_directory(given).map(Some),
+        // tmux is on this machine.
+        _ if matches!(name, None | Some("local" | "tmux")) => working_directory(given).map(Some),
         (Some(_), Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
         (Some(backend), Some(given)) => Err(Failure::usage(
             format!("the working directory {} is not absolute", given.display()),
             format!("on {backend} it cannot be taken from where you are"),
         )),
-        (Some(_), None) => Ok(None),
+        (_, None) => Ok(None),
+        (None, Some(given)) => working_directory(Some(given)).map(Some),
     }
 }
 
