@@ -7,6 +7,7 @@ use ptyard_core::size::SizeError;
 use ptyard_yard::YardError;
 
 use crate::api::{ErrorBody, ErrorReply};
+use crate::stop::Ending;
 
 /// The HTTP status of a code.
 ///
@@ -47,7 +48,9 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::TooDeep
         | C::NotAsking
         | C::MessageSettled
-        | C::Incompatible => StatusCode::CONFLICT,
+        | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState => StatusCode::CONFLICT,
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
         C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -66,7 +69,9 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
         C::BackendUnreachable => StatusCode::BAD_GATEWAY,
-        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping | C::Replaced => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
     }
 }
@@ -152,8 +157,11 @@ impl ApiError {
     }
 
     /// The server is on its way out.
-    pub(crate) fn stopping() -> Self {
-        Self::new(ErrorCode::Stopping, "the server is shutting down")
+    pub(crate) fn stopping(ending: Ending) -> Self {
+        match ending {
+            Ending::Stop => Self::new(ErrorCode::Stopping, "the server is shutting down"),
+            Ending::Leave => Self::new(ErrorCode::Replaced, "another server takes the place of this one"),
+        }
     }
 
     /// The stable code.
@@ -188,7 +196,7 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.code == ErrorCode::Stopping {
+        if matches!(self.code, ErrorCode::Stopping | ErrorCode::Replaced) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if self.status == StatusCode::UPGRADE_REQUIRED {

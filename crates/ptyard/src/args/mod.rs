@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 pub(crate) mod limit;
+mod mail;
 mod program;
 mod provider;
 mod usage;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::logging::LogFilter;
 
+pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -81,6 +83,9 @@ pub(crate) enum Command {
     /// Show all that is known of a program
     Info(IdArg),
     Attach(AttachArgs),
+    Send(SendArgs),
+    Inbox(InboxArgs),
+    Message(MessageArgs),
     /// Print what happens: starts, exits, resizes, ...
     Events {
         /// Begin after this event number [default: the oldest kept; with --follow: now]
@@ -104,6 +109,9 @@ pub(crate) enum Command {
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.
     Serve {
+        /// Take the place of the server that runs, whatever its version: programs, ids and offsets stay as they are
+        #[arg(long)]
+        replace: bool,
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
@@ -119,6 +127,12 @@ pub(crate) enum Command {
     /// Be the parent of all programs of a state directory: the way the server starts it, so that they outlive it
     #[command(hide = true)]
     Keeper {
+        /// Say whether this version can take the keeper's state on stdin
+        #[arg(long)]
+        check: bool,
+        /// Go on as the keeper that this process was, with the state in this descriptor
+        #[arg(long, value_name = "FD")]
+        resume: Option<i32>,
         /// How much to log
         #[arg(long, value_name = "LEVEL")]
         log: Option<LogFilter>,

@@ -26,6 +26,20 @@ pub(super) const fn of(code: ErrorCode) -> &'static str {
         | C::StateUnwritable
         | C::StateLocked
         | C::StateForeign
+        | C::StoreDamaged
+        | C::StoreNewer
+        | C::BackendUnreachable
+        | C::PlaceNotFound
+        | C::UnknownMessage
+        | C::MessageSettled
+        | C::InboxFull
+        | C::UnknownProfile
+        | C::InvalidProfile
+        | C::UnknownSession
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::InvalidSchedule
+        | C::NotAsking
         | C::OutputEvicted
         | C::OffsetBeyondEnd
         | C::Unauthorized

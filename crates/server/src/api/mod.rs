@@ -15,10 +15,15 @@
 //! | POST /v1/terminals/{id}/close-stdin | | [`Done`] |
 //! | POST /v1/terminals/{id}/kill | [`KillRequest`] | [`KillReply`] |
 //! | GET /v1/terminals/{id}/stream?since= | WebSocket, see [`stream`] | |
+//! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
+//! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
+//! | GET /v1/messages/{mid} | | [`MessageInfo`] |
+//! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |
 //! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |
 //! | GET /v1/version | | [`Version`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
+//! | POST /v1/replace | | [`Leaving`] |
 //! | GET /healthz | | `ok` as text; needs no token |
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
@@ -26,13 +31,15 @@
 //! On the Unix socket no token is needed. On TCP every request carries `Authorization: Bearer TOKEN`; a browser's
 //! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
+mod mail;
 mod reply;
 mod request;
 pub mod stream;
 
+pub use mail::{AwaitMail, MessageInfo, SendRequest, Urgency};
 pub use reply::{
-    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LimitsInfo, LogInfo, ReadReply, ScreenCursor,
-    ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, Leaving, LimitsInfo, LogInfo, ReadReply,
+    ScreenCursor, ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
     ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest, StdinKind,

@@ -5,6 +5,7 @@
 mod errors;
 mod events;
 mod look;
+mod mail;
 mod shutdown;
 mod site;
 mod strangers;
