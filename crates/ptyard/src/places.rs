@@ -1,6 +1,5 @@
 //! The places elsewhere that this program knows.
 
-use std::io;
 use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
@@ -10,14 +9,10 @@ use ptyard_terminal::backend::Backend;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
 pub(crate) fn backends() -> Vec<Arc<dyn Backend>> {
-    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux())];
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh())];
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
-    }
-    match ssh() {
-        Ok(ssh) => backends.push(Arc::new(ssh)),
-        Err(error) => tracing::warn!(%error, "there is no ssh backend"),
     }
     backends
 }
@@ -32,7 +27,7 @@ pub(crate) fn tmux() -> Tmux {
     Tmux::new(Server::Default)
 }
 
-/// Hosts as the user's own configuration knows them. Call it in a runtime.
-pub(crate) fn ssh() -> io::Result<Ssh> {
+/// Hosts as the user's own configuration knows them.
+pub(crate) fn ssh() -> Ssh {
     Ssh::new(Client::default())
 }

@@ -252,10 +252,10 @@ impl Ending {
                 None => {}
             }
         }
-        let kept = (0..self.mark.len().min(self.held.len()))
-            .map(|cut| self.held.len().saturating_sub(self.mark.len() - 1).max(0) + cut)
-            .find(|&from| from <= self.held.len() && self.mark.starts_with(&self.held[from..]))
-            .unwrap_or(self.held.len());
+        let length = self.held.len();
+        let kept = (length.saturating_sub(self.mark.len() - 1)..length)
+            .find(|&from| self.mark.starts_with(&self.held[from..]))
+            .unwrap_or(length);
         output.extend(self.held.drain(..kept));
         None
     }

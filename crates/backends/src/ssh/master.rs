@@ -1,7 +1,6 @@
 //! The connection to a host that all its programs share.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::StartError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::{ByName, Client, host_of};
 use crate::shared::{clients, look_after, start_error};
@@ -37,14 +36,15 @@ const OPTIONS: &[&str] = &[
 pub(super) struct Hosts {
     client: Client,
     /// The sockets of the masters: short names, since a socket's path has room for about a hundred characters.
-    directory: Arc<tempfile::TempDir>,
+    directory: Directory,
     by_name: ByName,
 }
 
+type Directory = Arc<OnceCell<tempfile::TempDir>>;
+
 impl Hosts {
-    pub(super) fn new(client: Client) -> io::Result<Self> {
-        let directory = Arc::new(tempfile::Builder::new().prefix("ptyard-ssh-").tempdir()?);
-        Ok(Self { client, directory, by_name: ByName::default() })
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, directory: Arc::default(), by_name: ByName::default() }
     }
 
     pub(super) fn host(&self, name: &str) -> Arc<Host> {
@@ -70,7 +70,7 @@ impl Hosts {
 pub(super) struct Host {
     name: String,
     client: Client,
-    directory: Arc<tempfile::TempDir>,
+    directory: Directory,
     master: Mutex<Option<Master>>,
 }
 
@@ -139,7 +139,9 @@ impl Host {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|error| refused(error.to_string()))?;
         let socket: String = random.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
-        let socket = self.directory.path().join(socket);
+        let made = async || tempfile::Builder::new().prefix("ptyard-ssh-").tempdir();
+        let directory = self.directory.get_or_try_init(made).await;
+        let socket = directory.map_err(|error| refused(error.to_string()))?.path().join(socket);
         let mut base = vec!["ssh".to_owned()];
         if let Some(configuration) = &self.client.configuration {
             base.extend(["-F".to_owned(), configuration.display().to_string()]);

@@ -28,7 +28,7 @@ use ptyard_terminal::backend::{
     Source, StartError, StartSpec, Started, Stdin,
 };
 use ptyard_terminal::local::LocalBackend;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
 use self::control::SshControl;
 use self::master::{Host, Hosts};
@@ -50,19 +50,16 @@ pub struct Client {
 #[derive(Clone)]
 pub struct Ssh {
     hosts: Arc<Hosts>,
-    /// Clients run here.
-    local: Arc<LocalBackend>,
+    /// Clients run here. Made for the first of them, and so is nothing that nobody needs.
+    local: Arc<OnceCell<LocalBackend>>,
     host: Option<String>,
 }
 
 impl Ssh {
-    /// Hosts as this client knows them. Nothing is connected yet. Call it in a runtime.
-    ///
-    /// # Errors
-    /// When no directory for the connections can be made, or processes cannot be kept together here.
-    pub fn new(client: Client) -> std::io::Result<Self> {
-        let local = Arc::new(LocalBackend::new()?);
-        Ok(Self { hosts: Arc::new(Hosts::new(client)?), local, host: None })
+    /// Hosts as this client knows them. Nothing is connected yet.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { hosts: Arc::new(Hosts::new(client)), local: Arc::default(), host: None }
     }
 
     /// The version of the client.
@@ -108,7 +105,10 @@ impl Backend for Ssh {
         Box::pin(undisturbed(async move {
             let host =
                 host.ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
-            start(&hosts.host(&host), &local, spec).await
+            let local = local.get_or_try_init(async || LocalBackend::new()).await.map_err(|error| {
+                start_error(ErrorCode::SpawnFailed, format!("clients cannot be kept together here: {error}"))
+            })?;
+            start(&hosts.host(&host), local, spec).await
         }))
     }
 }
@@ -159,7 +159,7 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
         let _closed = poll_fn(|cx| sink.poll_close(cx)).await;
     }
     let (ended, end) = watch::channel(None);
-    let source = SshSource::new(source, greeting.ending(), ended, rest);
+    let source = SshSource::new(source, greeting.ending(), ended, &rest);
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(SshSink::new(sink, io))),

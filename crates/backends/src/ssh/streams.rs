@@ -27,11 +27,11 @@ impl SshSource {
         client: Box<dyn Source>,
         ending: Ending,
         ended: watch::Sender<Option<i32>>,
-        first: Vec<u8>,
+        first: &[u8],
     ) -> Self {
         let mut source =
             Self { client, ending: Some(ending), ended, current: Vec::new(), read: 0, room: vec![0; ROOM] };
-        source.take(&first);
+        source.take(first);
         source
     }
 

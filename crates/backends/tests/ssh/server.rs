@@ -91,7 +91,7 @@ impl TestServer {
     }
 
     pub(crate) fn backend(&self) -> Ssh {
-        Ssh::new(Client { configuration: Some(self.path("config")) }).unwrap()
+        Ssh::new(Client { configuration: Some(self.path("config")) })
     }
 
     /// Ends the processes that serve connections, as a broken network would; the server itself goes on.
