@@ -7,6 +7,7 @@ mod cases;
 mod errors;
 mod fake;
 mod live;
+mod mail;
 mod mcp;
 mod privacy;
 mod programs;

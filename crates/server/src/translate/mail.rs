@@ -16,12 +16,12 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(600);
 const MAX_WAIT_MS: u64 = 86_400_000;
 
 /// A message to be sent, and what is waited for, for how long at most.
-pub(crate) fn send_spec(
-    request: SendRequest,
-) -> Result<(SendSpec, Option<(Until, Duration)>), ApiError> {
+pub(crate) fn send_spec(request: SendRequest) -> Result<(SendSpec, Option<(Until, Duration)>), ApiError> {
     let at_most = match request.timeout_ms {
         Some(ms) if ms > MAX_WAIT_MS => {
-            return Err(ApiError::argument(format!("timeout_ms is {ms}, at most {MAX_WAIT_MS} can be waited")));
+            return Err(ApiError::argument(format!(
+                "timeout_ms is {ms}, at most {MAX_WAIT_MS} can be waited"
+            )));
         }
         ms => ms.map_or(DEFAULT_WAIT, Duration::from_millis),
     };
