@@ -8,6 +8,7 @@ mod detect;
 mod errors;
 mod fake;
 mod live;
+mod mail;
 mod mcp;
 mod privacy;
 mod programs;

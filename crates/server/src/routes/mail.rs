@@ -1,5 +1,7 @@
 //! Mail: sending it, looking at it, and what a person does to it.
 
+#![expect(unused_qualifications, reason = "utoipa expands the query parameters with full paths")]
+
 use axum::Json;
 use axum::extract::{Path, State};
 use ptyard_yard::inbox::{Page, Which};
@@ -30,7 +32,7 @@ pub(crate) async fn send(
 }
 
 /// Which messages.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct InboxParams {
