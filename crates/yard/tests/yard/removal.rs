@@ -23,7 +23,7 @@ async fn a_terminal_that_is_named_by_its_full_id_alone_leaves_its_short_id_to_ot
     for _ in 0..300 {
         let window = run(&stage.yard, named(ptyard_yard::Naming::FullId)).await;
         assert_eq!((window.session_id, window.exit.is_none()), (None, true));
-        stage.backend.script(window.id).unwrap().exit(ptyard_core::Exit::exited(0));
+        stage.backend.script(window.id).unwrap().exit(Exit::exited(0));
         stage.backend.script(window.id).unwrap().close_output();
         let mut follow = stage.yard.follow(&at(&window), Some(0)).unwrap();
         while follow.next().await.is_some() {}
