@@ -58,9 +58,13 @@ impl Yard {
     fn keep_or_forget(&self, id: TerminalId, found: Result<Option<Entry>, String>) -> Result<(), YardError> {
         match found {
             Ok(Some(entry)) => {
-                let mut registry = self.registry();
-                registry.short_ids.keep(entry.record.session_id);
-                registry.insert(Arc::new(entry));
+                let entry = Arc::new(entry);
+                {
+                    let mut registry = self.registry();
+                    registry.short_ids.keep(entry.record.session_id);
+                    registry.insert(Arc::clone(&entry));
+                }
+                self.find_earlier_member(&self.inner.state.terminal(id), &entry);
             }
             Ok(None) => wait(self.inner.store.remove_terminal(id))?,
             Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),

@@ -13,6 +13,7 @@ use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
 use ptyard_terminal::{Clock, Pauses};
 
+use crate::agents::team::Team;
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
@@ -66,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
+    pub(crate) team: Team,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
     pub(crate) teardowns: Teardowns,
     /// Last, because what is above lives on them.
@@ -115,6 +117,7 @@ impl Yard {
             store,
             events,
             registry: Mutex::default(),
+            team: Team::default(),
             teardowns: Teardowns::default(),
             state,
             config,

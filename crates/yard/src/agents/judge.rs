@@ -14,7 +14,10 @@ const SHELL: &str = "shell";
 
 /// What the actor of a terminal needs to know of an agent of this provider.
 pub(super) fn agent(provider: &Arc<Provider>) -> Agent {
-    Agent::new(Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }), recipe(provider))
+    Agent::new(
+        Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }),
+        recipe(provider),
+    )
 }
 
 fn recipe(provider: &Provider) -> Recipe {

@@ -121,7 +121,9 @@ impl Yard {
         let session = match &spec.session {
             None => None,
             Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
-                YardError::InvalidArgument(format!("{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"))
+                YardError::InvalidArgument(format!(
+                    "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
+                ))
             })?),
         };
         let (session, depth) =
@@ -188,10 +190,15 @@ impl Yard {
 
     fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
         let Some(name) = &spec.profile else { return Ok((None, Vec::new())) };
-        let found = self.profiles(spec.profiles.as_deref(), spec.cwd.as_deref()).find(name).map_err(AgentError::from)?;
-        let notices = found.parsed.notices.iter().map(|notice| {
-            format!("the profile {name}, line {}: {}", notice.line, notice.text)
-        });
+        let found = self
+            .profiles(spec.profiles.as_deref(), spec.cwd.as_deref())
+            .find(name)
+            .map_err(AgentError::from)?;
+        let notices = found
+            .parsed
+            .notices
+            .iter()
+            .map(|notice| format!("the profile {name}, line {}: {}", notice.line, notice.text));
         Ok((Some(found.parsed.profile.clone()), notices.collect()))
     }
 
@@ -215,7 +222,10 @@ impl Yard {
         let library = self.inner.team.providers(&self.inner.config.state);
         library.get(&wanted).cloned().ok_or_else(|| {
             let known: Vec<&str> = library.iter().map(|provider| provider.id()).collect();
-            YardError::InvalidArgument(format!("no provider is called {wanted:?}; there are {}", known.join(", ")))
+            YardError::InvalidArgument(format!(
+                "no provider is called {wanted:?}; there are {}",
+                known.join(", ")
+            ))
         })
     }
 
@@ -282,7 +292,11 @@ fn plan(provider: &Provider, wanted: &Wanted) -> Result<Plan, YardError> {
         return recipes::plan(provider.launch(), wanted)
             .map_err(|error| YardError::InvalidArgument(error.to_string()));
     }
-    let argv = if wanted.extra.is_empty() { vec![wanted.binary.display().to_string()] } else { wanted.extra.clone() };
+    let argv = if wanted.extra.is_empty() {
+        vec![wanted.binary.display().to_string()]
+    } else {
+        wanted.extra.clone()
+    };
     Ok(Plan { argv, ..Plan::default() })
 }
 

@@ -3,8 +3,15 @@
 mod error;
 pub mod framing;
 pub mod handoff;
+mod judge;
+pub(crate) mod launch;
 pub mod profile;
 pub mod roster;
+mod session;
+mod status;
+pub(crate) mod team;
 pub mod token;
 
 pub use error::AgentError;
+pub use launch::{LaunchSpec, Launched};
+pub use status::{AgentStatus, Answer};
