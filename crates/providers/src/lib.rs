@@ -1,8 +1,7 @@
 //! Kinds of coding CLIs as data: what they are doing, what they answered, how they are started.
 //!
 //! A [`Provider`] is a manifest that was checked and compiled. A [`Judge`] reads a terminal by it: signals and
-//! frames in, [`Finding`]s out. [`Watch`] puts a judge together with debounce and turns for programs that have no
-//! turn machine, such as the replay of recordings.
+//! frames in, a [`Verdict`] out, for a turn machine to weigh. [`Watch`] decides by itself, for recordings.
 //!
 //! Everything is pure: bytes, frames and moments come in as values. Only [`library`] reads files, and only when asked.
 
@@ -15,6 +14,6 @@ pub mod replay;
 mod rules;
 mod signals;
 
-pub use judge::{Change, Composer, Dialog, Finding, Judge, Watch};
+pub use judge::{Change, Composer, Dialog, Judge, Verdict, Watch};
 pub use library::Library;
 pub use manifest::{ManifestError, Origin, Provider};

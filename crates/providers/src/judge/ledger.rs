@@ -11,7 +11,7 @@ use crate::manifest::Ready;
 
 /// Holds ready back until a message that was handed over was taken up.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     turns: u64,
     open: Option<Open>,
 }
@@ -28,26 +28,18 @@ struct Open {
 
 impl Ledger {
     /// A ledger of so many turns, all of them over.
-    #[must_use]
-    pub fn after(turns: u64) -> Self {
+    pub(crate) fn after(turns: u64) -> Self {
         Self { turns, open: None }
     }
 
     /// A message was handed over; the log ended at `offset`.
-    pub fn dispatched(&mut self, offset: u64) {
+    pub(crate) fn dispatched(&mut self, offset: u64) {
         self.turns += 1;
         self.open = Some(Open { offset, taken_up: false, looks_ready: None });
     }
 
-    /// Messages handed over so far.
-    #[must_use]
-    pub fn turns(&self) -> u64 {
-        self.turns
-    }
-
     /// Whether a message was handed over that was not seen to be taken up.
-    #[must_use]
-    pub fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         match &self.open {
             Some(open) if !open.taken_up => Asked::Yes,
             _ => Asked::No,
@@ -55,7 +47,7 @@ impl Ledger {
     }
 
     /// What `said` means for the turn: ready from before the message, or before it was taken up, is none.
-    pub fn weigh(
+    pub(crate) fn weigh(
         &mut self,
         mut said: Evidence,
         composer: &Composer,

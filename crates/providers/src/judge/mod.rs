@@ -1,82 +1,40 @@
-//! The judge: from what a terminal printed to what its agent is doing.
+//! From what a terminal printed to what its agent is doing.
 //!
-//! It is told of signals ([`Judge::signal`]) and of changed frames ([`Judge::look`]), and says what follows from
-//! all of it together ([`Judge::finding`]). One source decides at a time:
-//!
-//! 1. a question that is to be seen, unless the program reported something since it came up;
-//! 2. the program's own report, while it is not contradicted;
-//! 3. a title that says busy or waiting;
-//! 4. the rules of the screen;
-//! 5. for programs of no known kind, quiet.
+//! A [`Judge`] is told of signals and of changed frames, and says what each source says, once that has held for long
+//! enough. It knows nothing of writes: a turn machine weighs the sources against each other. [`Watch`] is a whole of
+//! its own, for recordings: it decides by itself, and takes an Enter for a message.
 
 mod composer;
 mod ledger;
+mod reading;
 mod steady;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{BlockedOn, Evidence, Position, Question, Rule, Source, Status};
-use ptyard_screen::scan::{Event, PromptMark};
+use ptyard_core::turn::{Evidence, Position, Rule, Source, Status};
 use ptyard_screen::{Signal, View};
 
 pub use composer::Composer;
-pub use ledger::Ledger;
-pub use steady::Steady;
 pub use watch::{Change, Watch};
 
-use crate::manifest::{DialogRule, Policy, Provider, RuleStatus};
-use crate::rules::{self, rows::Rows};
-use crate::signals::{Records, Titles};
+pub(crate) use ledger::Ledger;
+pub(crate) use reading::{BLANK, Finding, Reading};
+use steady::{Asked, Steady};
 
-/// How long a question that is still drawn is disbelieved after the program reported that it goes on: frames lag
-/// behind reports by a few milliseconds.
-const REPORT_LEADS: Duration = Duration::from_millis(500);
+use crate::manifest::{Policy, Provider};
 
-/// How long a screen has to contradict the last report before the program counts as silent.
-const SILENT: Duration = Duration::from_secs(10);
-
-/// The rule of an empty screen.
-pub(crate) const BLANK: Rule = Rule::named("blank");
-
-/// Judges one terminal.
-#[derive(Debug)]
-pub struct Judge {
-    provider: Arc<Provider>,
-    records: Records,
-    titles: Titles,
-    rows: Rows,
-    seen: Option<Seen>,
-    composer: Composer,
-    last_output: Moment,
-    /// The end of the output.
-    end: u64,
-    /// The end of the output that the last frame showed.
-    shown: u64,
-}
-
-/// What the rules said of the last frame.
-#[derive(Debug, Clone)]
-struct Seen {
-    /// The rule that held, by its place in the manifest.
-    rule: Option<usize>,
-    /// The offset of the first frame in which it held without a break.
-    since_offset: u64,
-    since: Moment,
-}
-
-/// What is known at one moment.
+/// What is known at one moment, source by source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The conclusion.
-    pub evidence: Evidence,
+pub struct Verdict {
+    /// What each source says, at most one each, the most trusted first.
+    pub evidence: Vec<Evidence>,
     /// What stands where input is composed.
     pub composer: Composer,
     /// What is to be done about the dialog that is shown, when the manifest knows it.
     pub dialog: Option<Dialog>,
-    /// When time alone changes the finding.
+    /// When time alone will change the verdict.
     pub until: Option<Moment>,
 }
 
@@ -91,197 +49,100 @@ pub struct Dialog {
     pub keys: Vec<String>,
 }
 
+/// Judges one terminal for a turn machine, which weighs the sources against each other and knows what was written.
+#[derive(Debug)]
+pub struct Judge {
+    reading: Reading,
+    native: Option<Steady>,
+    title: Option<Evidence>,
+    screen: Steady,
+    /// It was ready and then worked: from then on ready means that something is completed.
+    has_worked: bool,
+}
+
 impl Judge {
-    /// A judge of a terminal that printed nothing yet.
+    /// Judges a terminal that printed nothing yet.
     #[must_use]
     pub fn new(provider: Arc<Provider>) -> Self {
-        Self {
-            provider,
-            records: Records::default(),
-            titles: Titles::default(),
-            rows: Rows::default(),
-            seen: None,
-            composer: Composer::Unseen,
-            last_output: Moment::EPOCH,
-            end: 0,
-            shown: 0,
-        }
+        let start =
+            Evidence::new(Source::Screen, Position::Offset(0), Status::Starting, Rule::named("started"));
+        let screen = Steady::new(provider.ready(), start);
+        Self { reading: Reading::new(provider), native: None, title: None, screen, has_worked: false }
     }
 
-    /// The kind of program it takes the terminal for.
-    #[must_use]
-    pub fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    /// Goes on with another edition of the manifest; what was reported is kept, the screen has to be looked at again.
+    /// Goes on with another edition of the manifest.
     pub fn replace(&mut self, provider: Arc<Provider>) {
-        self.provider = provider;
-        self.rows = Rows::default();
-        self.seen = None;
+        self.reading.replace(provider);
     }
 
     /// Output ended at log offset `end`.
     pub fn output(&mut self, end: u64, now: Moment) {
-        self.last_output = now;
-        self.end = self.end.max(end);
+        self.reading.output(end, now);
     }
 
-    /// Takes a signal of the [`Scanner`](ptyard_screen::Scanner). Returns whether it may change the finding.
+    /// A sequence was seen in the output. Returns whether it may change the verdict.
     pub fn signal(&mut self, signal: &Signal, now: Moment) -> bool {
-        match &signal.event {
-            Event::ProgramStatus(report) => {
-                self.records.report(report, signal.at, now);
-                true
-            }
-            Event::Title(title) => self.titles.set(title, &self.provider.titles, signal.at, now),
-            Event::Prompt(PromptMark::PromptStart) if !self.provider.native.prompt_marks_are_messages => {
-                self.records.at_prompt();
-                true
-            }
-            _ => false,
-        }
+        self.reading.signal(signal, now)
     }
 
-    /// Takes a frame that shows the output up to log offset `offset`.
+    /// The screen showed `view` when the output was `offset` bytes long.
     pub fn look(&mut self, view: &View, offset: u64, now: Moment) {
-        self.shown = self.shown.max(offset);
-        let provider = &self.provider;
-        let changed = self.rows.update(view, &provider.anchors);
-        if changed || self.seen.is_none() {
-            self.composer = composer::read(provider, &self.rows, view);
-        }
-        let rule = rules::first(&provider.rules, &self.rows);
-        let rule = rule.and_then(|rule| provider.rules.iter().position(|other| other.name == rule.name));
-        match &mut self.seen {
-            Some(seen) if seen.rule == rule => {}
-            // A viewer lies over the screen: nothing new is known of what is behind it.
-            Some(_) if rule.is_some_and(|at| provider.rules[at].status == RuleStatus::Keep) => {}
-            seen => *seen = Some(Seen { rule, since_offset: offset, since: now }),
-        }
+        self.reading.look(view, offset, now);
     }
 
-    /// What follows from everything seen so far.
-    #[must_use]
-    pub fn finding(&self, now: Moment) -> Finding {
-        let (evidence, until) = self.conclude(now);
-        let dialog = self.dialog(&evidence);
-        Finding { evidence, composer: self.composer.clone(), dialog, until }
-    }
-
-    fn dialog(&self, evidence: &Evidence) -> Option<Dialog> {
-        if evidence.status != Status::WaitingUserAnswer {
-            return None;
-        }
-        let rule = &self.provider.rules[self.seen.as_ref()?.rule?].name;
-        let of = |dialog: &&DialogRule| dialog.rule == *rule;
-        self.provider.dialogs.iter().find(of).map(|dialog| Dialog {
-            rule: dialog.rule.clone(),
-            policy: dialog.policy,
-            keys: dialog.keys.clone(),
-        })
-    }
-
-    fn conclude(&self, now: Moment) -> (Evidence, Option<Moment>) {
-        let screen = self.screen();
-        let report = self.records.foremost();
-        let question = screen.as_ref().filter(|(evidence, _)| evidence.status == Status::WaitingUserAnswer);
-        if let Some((evidence, seen)) = question {
-            let leads = report.is_some_and(|report| {
-                report.status() != Status::WaitingUserAnswer
-                    && report.at > seen.since_offset
-                    && now.since(report.when) < REPORT_LEADS
-            });
-            if !leads {
-                let mut evidence = evidence.clone();
-                if let Some(named) = report.and_then(|report| report.blocked_on.clone()) {
-                    evidence.source = Source::Native;
-                    evidence.blocked_on = Some(named);
-                }
-                return (evidence, None);
-            }
-            return self.reported(now, screen.as_ref(), Some(REPORT_LEADS));
-        }
-        if report.is_some() {
-            return self.reported(now, screen.as_ref(), None);
-        }
-        if let Some(said) = self.titles.said(now) {
-            let position = Position::Offset(said.at);
-            let mut evidence = Evidence::new(Source::Title, position, said.status, said.rule.clone());
-            if said.status == Status::WaitingUserAnswer {
-                evidence.blocked_on = Some(BlockedOn { kind: Question::Dialog, message: None });
-            }
-            return (evidence, self.titles.deadline(now));
-        }
-        if let Some((evidence, _)) = screen {
-            return (evidence, None);
-        }
-        self.quiet(now)
-    }
-
-    /// What the program itself says, unless the screen has contradicted it for long.
-    fn reported(
-        &self,
-        now: Moment,
-        screen: Option<&(Evidence, Seen)>,
-        leads: Option<Duration>,
-    ) -> (Evidence, Option<Moment>) {
-        let Some(report) = self.records.foremost() else { return self.quiet(now) };
-        let mut evidence =
-            Evidence::new(Source::Native, Position::Offset(report.at), report.status(), report.rule());
-        evidence.blocked_on.clone_from(&report.blocked_on);
-        let mut until = leads.map(|leads| report.when + leads);
-        if let Some((seen, since)) = screen {
-            let is_contrary = match report.status() {
-                Status::Processing | Status::WaitingUserAnswer => seen.status.is_ready(),
-                _ => seen.status == Status::Processing,
+    /// What is known at `now`.
+    pub fn verdict(&mut self, now: Moment) -> Verdict {
+        let mut until = Vec::new();
+        let mut evidence = Vec::with_capacity(3);
+        if let Some(said) = self.reading.native() {
+            let ready = self.reading.provider().ready().clone();
+            let start = || {
+                let start = Rule::named("started");
+                Steady::new(
+                    &ready,
+                    Evidence::new(Source::Native, Position::Offset(0), Status::Starting, start),
+                )
             };
-            if is_contrary && since.since_offset > report.at {
-                let silent_from = since.since.max(report.when) + SILENT;
-                if now >= silent_from {
-                    return (seen.clone(), None);
+            let native = self.native.get_or_insert_with(start);
+            native.observe(said, Asked::No, now);
+            until.extend(native.deadline(Asked::No));
+            evidence.push(native.held().clone());
+        }
+        let (said, title_until) = self.reading.title(now);
+        until.extend(title_until);
+        self.title = match (said, self.title.take()) {
+            (Some(said), _) => Some(said),
+            (None, Some(before)) => {
+                let rule = Rule::named("title");
+                Some(Evidence::new(Source::Title, before.position, Status::Unknown, rule))
+            }
+            (None, None) => None,
+        };
+        evidence.extend(self.title.clone());
+        let (said, quiet_until) = self.reading.shown(now);
+        until.extend(quiet_until);
+        self.screen.observe(said, Asked::No, now);
+        until.extend(self.screen.deadline(Asked::No));
+        evidence.push(self.screen.held().clone());
+        self.name(&mut evidence);
+        Verdict {
+            dialog: self.reading.dialog(),
+            evidence,
+            composer: self.reading.composer().clone(),
+            until: until.into_iter().min(),
+        }
+    }
+
+    /// Ready after work is completed, where the program does not tell the two apart itself.
+    fn name(&mut self, evidence: &mut [Evidence]) {
+        let was_ready = self.screen.was_ready() || self.native.as_ref().is_some_and(Steady::was_ready);
+        self.has_worked |= was_ready && evidence.iter().any(|said| said.status == Status::Processing);
+        if self.has_worked {
+            for said in evidence.iter_mut().filter(|said| said.source == Source::Screen) {
+                if said.status == Status::Idle {
+                    said.status = Status::Completed;
                 }
-                until = Some(until.map_or(silent_from, |until| until.min(silent_from)));
             }
         }
-        (evidence, until)
-    }
-
-    /// What the rules say of the last frame.
-    fn screen(&self) -> Option<(Evidence, Seen)> {
-        let seen = self.seen.as_ref()?;
-        let rule = &self.provider.rules[seen.rule?];
-        let status = match rule.status {
-            RuleStatus::Starting => Status::Starting,
-            RuleStatus::Ready => Status::Idle,
-            RuleStatus::Completed => Status::Completed,
-            RuleStatus::Processing => Status::Processing,
-            RuleStatus::Waiting => Status::WaitingUserAnswer,
-            RuleStatus::Error => Status::Error,
-            RuleStatus::Keep => return None,
-        };
-        let mut evidence =
-            Evidence::new(Source::Screen, Position::Offset(self.shown), status, rule.name.clone());
-        if status == Status::WaitingUserAnswer {
-            let kind = rule.kind.unwrap_or(Question::Question);
-            evidence.blocked_on = Some(BlockedOn { kind, message: None });
-        }
-        Some((evidence, seen.clone()))
-    }
-
-    /// Nothing else is known: quiet says ready, if the manifest says how long.
-    fn quiet(&self, now: Moment) -> (Evidence, Option<Moment>) {
-        let position = Position::Offset(self.end);
-        let rule = if self.rows.is_blank() { BLANK } else { Rule::named("no_rule") };
-        let unknown = Evidence::new(Source::Screen, position, Status::Unknown, rule);
-        let Some(quiet) = self.provider.ready.quiet_ms.filter(|_| self.seen.is_some()) else {
-            return (unknown, None);
-        };
-        let from = self.last_output + Duration::from_millis(quiet);
-        if now < from {
-            let rule = Rule::named("output");
-            return (Evidence::new(Source::Screen, position, Status::Processing, rule), Some(from));
-        }
-        (Evidence::new(Source::Screen, position, Status::Idle, Rule::named("quiet")), None)
     }
 }

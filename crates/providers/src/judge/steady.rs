@@ -24,7 +24,7 @@ const BLANK_BETWEEN: Duration = Duration::from_secs(2);
 /// Lets evidence through once it has held long enough. How long depends on what it would cost to be wrong:
 /// nothing for work that was asked for, more for ready than for anything else.
 #[derive(Debug)]
-pub struct Steady {
+pub(crate) struct Steady {
     settle: Duration,
     first_settle: Duration,
     /// What counts.
@@ -36,7 +36,7 @@ pub struct Steady {
 
 /// Whether a message was handed over that was not seen to be taken up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// It was: work is expected.
     Yes,
     /// It was not.
@@ -45,8 +45,7 @@ pub enum Asked {
 
 impl Steady {
     /// Begins with `first`.
-    #[must_use]
-    pub fn new(ready: &Ready, first: Evidence) -> Self {
+    pub(crate) fn new(ready: &Ready, first: Evidence) -> Self {
         Self {
             settle: Duration::from_millis(ready.settle_ms),
             first_settle: Duration::from_millis(ready.first_settle_ms),
@@ -57,13 +56,12 @@ impl Steady {
     }
 
     /// What counts.
-    #[must_use]
-    pub fn held(&self) -> &Evidence {
+    pub(crate) fn held(&self) -> &Evidence {
         &self.held
     }
 
     /// Takes what is said at `now`; returns what counts when it is something new.
-    pub fn observe(&mut self, said: Evidence, asked: Asked, now: Moment) -> Option<&Evidence> {
+    pub(crate) fn observe(&mut self, said: Evidence, asked: Asked, now: Moment) -> Option<&Evidence> {
         if class(said.status) == class(self.held.status) {
             self.coming = None;
             let is_new = said.status != self.held.status
@@ -86,9 +84,13 @@ impl Steady {
         Some(&self.held)
     }
 
+    /// Whether ready, or a question, counted once.
+    pub(crate) fn was_ready(&self) -> bool {
+        self.was_ready
+    }
+
     /// When what is coming will count, if it goes on to be said.
-    #[must_use]
-    pub fn deadline(&self, asked: Asked) -> Option<Moment> {
+    pub(crate) fn deadline(&self, asked: Asked) -> Option<Moment> {
         self.coming.as_ref().map(|(coming, since)| *since + self.needed(coming, asked))
     }
 

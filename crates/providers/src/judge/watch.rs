@@ -7,7 +7,7 @@ use ptyard_core::turn::{Evidence, Position, Rule, Source, Status};
 use ptyard_core::{Moment, Size};
 use ptyard_screen::{Scanner, Screen, new_screen};
 
-use super::{Composer, Dialog, Finding, Judge, Ledger, Steady};
+use super::{Composer, Dialog, Finding, Ledger, Reading, Steady};
 use crate::manifest::Provider;
 
 /// A frame is looked at when nothing was printed for so long,
@@ -38,7 +38,7 @@ pub struct Change {
 pub struct Watch {
     scanner: Scanner,
     screen: Box<dyn Screen>,
-    judge: Judge,
+    reading: Reading,
     steady: Steady,
     ledger: Ledger,
     offset: u64,
@@ -64,14 +64,14 @@ impl Watch {
     #[must_use]
     pub fn new(provider: Arc<Provider>, size: Size, now: Moment) -> Self {
         let ready = provider.ready.clone();
-        let judge = Judge::new(provider);
+        let reading = Reading::new(provider);
         let start =
             Evidence::new(Source::Screen, Position::Offset(0), Status::Starting, Rule::named("started"));
-        let finding = judge.finding(now);
+        let finding = reading.finding(now);
         Self {
             scanner: Scanner::new(),
             screen: new_screen(size, 0),
-            judge,
+            reading,
             steady: Steady::new(&ready, start.clone()),
             ledger: Ledger::default(),
             offset: 0,
@@ -86,12 +86,12 @@ impl Watch {
     /// Output came.
     pub fn output(&mut self, bytes: &[u8], now: Moment) {
         self.advance(now);
-        let judge = &mut self.judge;
+        let reading = &mut self.reading;
         let mut told = false;
-        self.scanner.scan(self.offset, bytes, &mut |signal| told |= judge.signal(&signal, now));
+        self.scanner.scan(self.offset, bytes, &mut |signal| told |= reading.signal(&signal, now));
         self.screen.feed(bytes, now);
         self.offset += bytes.len() as u64;
-        self.judge.output(self.offset, now);
+        self.reading.output(self.offset, now);
         let first = self.unseen.map_or(now, |unseen| unseen.first);
         self.unseen = Some(Unseen { first, last: now, is_whole: bytes.ends_with(UPDATE_END) });
         if told {
@@ -170,7 +170,7 @@ impl Watch {
                 self.last_look = due;
                 let view = self.screen.view(0, due);
                 let shown = self.offset - self.screen.held() as u64;
-                self.judge.look(&view, shown, due);
+                self.reading.look(&view, shown, due);
             }
             self.judge_again(due);
             if self.deadline() == Some(due) {
@@ -186,8 +186,8 @@ impl Watch {
     }
 
     fn judge_again(&mut self, now: Moment) {
-        self.finding = self.judge.finding(now);
-        let ready = &self.judge.provider().ready;
+        self.finding = self.reading.finding(now);
+        let ready = &self.reading.provider().ready;
         let said = self.finding.evidence.clone();
         let (said, until) = self.ledger.weigh(said, &self.finding.composer, ready, now);
         self.turn_until = until;

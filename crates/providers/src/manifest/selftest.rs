@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::raw::RawSelftest;
 use super::{ManifestError, Provider};
 use crate::answer::Reader;
-use crate::judge::{Judge, Ledger};
+use crate::judge::{Ledger, Reading};
 
 /// When a test looks: everything has settled.
 const LATER: Moment = Moment::from_millis(60_000);
@@ -36,9 +36,9 @@ fn run_one(provider: &Arc<Provider>, test: &RawSelftest) -> Result<(), String> {
     }
     let mut screen = new_screen(size, 0);
     screen.feed(&bytes, Moment::EPOCH);
-    let mut judge = Judge::new(Arc::clone(provider));
-    judge.look(&screen.view(0, Moment::EPOCH), bytes.len() as u64, Moment::EPOCH);
-    let finding = judge.finding(LATER);
+    let mut reading = Reading::new(Arc::clone(provider));
+    reading.look(&screen.view(0, Moment::EPOCH), bytes.len() as u64, Moment::EPOCH);
+    let finding = reading.finding(LATER);
     let mut ledger = Ledger::after(test.turns);
     let (evidence, _) = ledger.weigh(finding.evidence, &finding.composer, provider.ready(), LATER);
     if evidence.status != test.status {

@@ -22,6 +22,8 @@ const MAX_MESSAGE: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Records {
     records: BTreeMap<String, Record>,
+    /// The log offset after the last report.
+    last_at: Option<u64>,
 }
 
 /// One report.
@@ -37,6 +39,7 @@ pub(crate) struct Record {
 impl Records {
     /// Takes a report.
     pub(crate) fn report(&mut self, report: &ProgramStatus, at: u64, now: Moment) {
+        self.last_at = Some(at);
         let id = report.id.clone().unwrap_or_default();
         if report.state == ProgramState::Clear {
             if id.is_empty() {
@@ -61,6 +64,11 @@ impl Records {
     pub(crate) fn at_prompt(&mut self) {
         self.records
             .retain(|_, record| !matches!(record.state, ProgramState::Working | ProgramState::Blocked));
+    }
+
+    /// Where everything that was reported had been withdrawn; `None` when nothing ever was.
+    pub(crate) fn withdrawn_at(&self) -> Option<u64> {
+        self.last_at
     }
 
     /// The most urgent report.

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use ptyard_core::{AttemptId, MessageId, TerminalId};
+use ptyard_core::{AttemptId, TerminalId};
 
 use crate::inbox::Message;
 use crate::owner::Owner;
@@ -55,20 +55,6 @@ pub struct Attempt {
     pub messages: Vec<Message>,
 }
 
-/// How far an attempt came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Its messages were taken; nothing was typed.
-    Claimed,
-    /// Something may have been typed.
-    Begun,
-    /// Everything was typed, when the log ended at `boundary`.
-    Written {
-        /// Offset in the receiver's log.
-        boundary: u64,
-    },
-}
-
 /// How a delivery is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
@@ -80,26 +66,11 @@ pub struct Receipt {
     pub at: SystemTime,
 }
 
-/// What became of the messages of an attempt whose owner is gone.
+/// A turn that mail began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing was typed; they wait again.
-    Pending,
-    /// Something may have been.
-    Uncertain,
-}
-
-/// An attempt whose owner is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
-    /// The attempt.
+pub struct OpenTurn {
+    /// The attempt that brought the mail.
     pub attempt: AttemptId,
-    /// Whose mail.
-    pub receiver: TerminalId,
-    /// How far it came.
-    pub step: Step,
-    /// What became of its messages.
-    pub found: Found,
-    /// The messages, in order.
-    pub messages: Vec<MessageId>,
+    /// Where in the receiver's log the delivery was seen.
+    pub offset: Option<u64>,
 }

@@ -3,10 +3,10 @@
 //! ```text
 //!            claim                 confirm
 //!  pending --------> dispatching ----------> delivered
-//!     ^  ^              |  |  |      fail
-//!     |  +--- abort ----+  |  +------------> failed
-//!     |                    | lose, recover
-//!     +------ retry        +---------------> uncertain --confirm--> delivered
+//!     ^  ^              |   |        fail
+//!     |  +--- abort ----+   +---------------> failed
+//!     |                     |        lose
+//!     +------ retry         +---------------> uncertain --confirm--> delivered
 //! ```
 //!
 //! `pending`, `failed` and `uncertain` mail can be cancelled, `failed`, `uncertain` and `cancelled` mail retried.
@@ -14,17 +14,17 @@
 //! # Invariants
 //! 1. The messages of a receiver are numbered 1, 2, 3, ... in the order in which they were accepted; nothing else orders
 //!    them. A message keeps its number for good.
-//! 2. A receiver has one attempt that is not over, at most.
-//! 3. A message is `dispatching` exactly while the attempt it belongs to is not over.
+//! 2. A receiver has one attempt that is open, at most.
+//! 3. A message is `dispatching` exactly while the attempt it belongs to is open.
 //! 4. What is said about an attempt changes the messages of that attempt only.
-//! 5. A message of which anything may have been typed never becomes `pending` by itself.
+//! 5. Nothing but `abort`, which says that not a byte was typed, and a person makes a message `pending` again.
 //! 6. A claim takes the earliest that is due, and never one behind another that is due.
 
 mod attempt;
 mod message;
 mod page;
 
-pub use attempt::{Attempt, Batch, Claim, Due, Found, Receipt, Recovered, Step};
+pub use attempt::{Attempt, Batch, Claim, Due, OpenTurn, Receipt};
 pub use message::{Message, MessageState, NewMessage, Posted, Purpose, Turn, Urgency};
 pub use page::{Mailbox, Page, Select};
 
@@ -45,14 +45,8 @@ pub trait Inbox {
     fn post(&self, message: NewMessage) -> Answer<'_, Posted>;
 
     /// Takes the next batch of a receiver's mail for one attempt, in one step; `None` when nothing is due, or while an
-    /// attempt is not over. Survives the server: lost with the machine, it was never taken.
+    /// attempt is open. Survives the server: lost with the machine, it was never taken.
     fn claim(&self, claim: Claim) -> Answer<'_, Option<Attempt>>;
-
-    /// Says that the next byte of an attempt may be typed. It must be answered before one is.
-    fn begin(&self, attempt: AttemptId) -> Answer<'_, ()>;
-
-    /// Says that everything was typed, and up to where the log had come then. Survives the server.
-    fn written(&self, attempt: AttemptId, boundary: u64) -> Answer<'_, ()>;
 
     /// It arrived, and how that is known. Takes an attempt that was given up as uncertain, too: evidence may come late.
     fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, ()>;
@@ -69,9 +63,12 @@ pub trait Inbox {
     /// The turn that an attempt began is over.
     fn complete_turn(&self, attempt: AttemptId) -> Answer<'_, ()>;
 
-    /// Ends the attempts that other owners left: one that had not begun waits again, any other is uncertain. The answer
-    /// is what was found, so that its receiver can look for evidence and [confirm](Inbox::confirm).
-    fn recover(&self, owner: Owner) -> Answer<'_, Vec<Recovered>>;
+    /// Takes over the attempts that other owners left open, for they are gone. Of each the caller has to find out whether
+    /// anything was typed, and say so.
+    fn take_over(&self, owner: Owner) -> Answer<'_, Vec<Attempt>>;
+
+    /// The turn that the last delivered mail of a receiver began, if it is not known to be over.
+    fn open_turn(&self, receiver: TerminalId) -> Answer<'_, Option<OpenTurn>>;
 
     /// A message.
     fn message(&self, id: MessageId) -> Answer<'_, Option<Message>>;

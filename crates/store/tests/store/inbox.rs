@@ -2,7 +2,7 @@
 
 use ptyard_core::{ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Claim, Due, Found, MessageState, NewMessage, Page, Purpose, Select, Step, Turn, Urgency,
+    Batch, Claim, Due, MessageState, NewMessage, OpenTurn, Page, Purpose, Select, Turn, Urgency,
 };
 use ptyard_store::sqlite::{MOST_PENDING, MOST_TEXT_BYTES};
 use ptyard_store::{Inbox, StoreError};
@@ -23,7 +23,6 @@ fn order_is_that_of_acceptance_when_the_clock_is_set_back_a_day() {
     for text in ["first", "second", "third"] {
         let attempt = wait(place.store.claim(next(1))).unwrap().unwrap();
         assert_eq!(attempt.messages[0].text, text);
-        wait(place.store.begin(attempt.id)).unwrap();
         wait(place.store.confirm(attempt.id, receipt())).unwrap();
     }
     let all = wait(place.store.messages(Select::default(), Page::default())).unwrap();
@@ -58,8 +57,6 @@ fn law_10_what_is_said_about_an_attempt_touches_no_other() {
     assert_eq!(state(&place, a), MessageState::Dispatching);
     assert_eq!(wait(place.store.fail(first.id, "no".to_owned())), Err(StoreError::AttemptOver(first.id)));
     assert_eq!(state(&place, a), MessageState::Dispatching);
-    wait(place.store.begin(second.id)).unwrap();
-    wait(place.store.written(second.id, 10)).unwrap();
     wait(place.store.confirm(second.id, receipt())).unwrap();
     wait(place.store.complete_turn(second.id)).unwrap();
     let told = wait(place.store.message(a)).unwrap().unwrap();
@@ -68,45 +65,28 @@ fn law_10_what_is_said_about_an_attempt_touches_no_other() {
 }
 
 #[test]
-fn law_13_after_a_crash_untyped_mail_waits_again_and_typed_mail_is_uncertain_until_evidence_comes() {
+fn law_13_after_a_crash_the_next_server_decides_what_became_of_an_attempt() {
     let place = Place::new();
-    for (to, text) in [(1, "claimed"), (2, "begun"), (3, "written")] {
+    for (to, text) in [(1, "not typed"), (2, "perhaps typed"), (3, "seen to arrive")] {
         wait(place.store.post(message(to, text))).unwrap();
+        wait(place.store.claim(next(to))).unwrap().unwrap();
     }
-    let claimed: Vec<_> = [1, 2, 3].map(|to| wait(place.store.claim(next(to))).unwrap().unwrap()).into();
-    wait(place.store.begin(claimed[1].id)).unwrap();
-    wait(place.store.begin(claimed[2].id)).unwrap();
-    wait(place.store.written(claimed[2].id, 4_096)).unwrap();
     let place = place.reopened();
-    assert_eq!(wait(place.store.recover(owner("server 1"))).unwrap(), [], "a server's own work goes on");
-    let found = wait(place.store.recover(owner("server 2"))).unwrap();
-    let told: Vec<_> = found.iter().map(|one| (one.receiver, one.step, one.found)).collect();
-    assert_eq!(
-        told,
-        [
-            (terminal(1), Step::Claimed, Found::Pending),
-            (terminal(2), Step::Begun, Found::Uncertain),
-            (terminal(3), Step::Written { boundary: 4_096 }, Found::Uncertain),
-        ]
-    );
-    wait(place.store.confirm(found[2].attempt, receipt())).unwrap();
-    let states: Vec<_> = found.iter().map(|one| state(&place, one.messages[0])).collect();
+    assert_eq!(wait(place.store.take_over(owner("server 1"))).unwrap(), [], "its own work goes on");
+    let left = wait(place.store.take_over(owner("server 2"))).unwrap();
+    assert_eq!(left.iter().map(|one| one.receiver).collect::<Vec<_>>(), [1, 2, 3].map(terminal));
+    assert!(wait(place.store.claim(next(1))).unwrap().is_none(), "it is still open");
+    wait(place.store.abort(left[0].id, "server_died".to_owned())).unwrap();
+    wait(place.store.lose(left[1].id, "server_died".to_owned())).unwrap();
+    wait(place.store.confirm(left[2].id, receipt())).unwrap();
+    let states: Vec<_> = left.iter().map(|one| state(&place, one.messages[0].id)).collect();
     assert_eq!(states, [MessageState::Pending, MessageState::Uncertain, MessageState::Delivered]);
-    let uncertain = wait(place.store.message(found[1].messages[0])).unwrap().unwrap();
-    assert_eq!(uncertain.reason.as_deref(), Some("server_died"));
-    assert_eq!(wait(place.store.recover(owner("server 3"))).unwrap(), []);
-}
-
-#[test]
-fn what_was_typed_to_the_end_cannot_be_said_not_to_have_been() {
-    let place = Place::new();
-    wait(place.store.post(message(1, "x"))).unwrap();
-    let attempt = wait(place.store.claim(next(1))).unwrap().unwrap();
-    assert!(wait(place.store.written(attempt.id, 1)).is_err(), "written before it was begun");
-    wait(place.store.begin(attempt.id)).unwrap();
-    wait(place.store.written(attempt.id, 1)).unwrap();
-    assert!(wait(place.store.abort(attempt.id, "oops".to_owned())).is_err());
-    assert_eq!(state(&place, attempt.messages[0].id), MessageState::Dispatching);
+    assert_eq!(wait(place.store.take_over(owner("server 3"))).unwrap(), []);
+    let open = OpenTurn { attempt: left[2].id, offset: Some(77) };
+    assert_eq!(wait(place.store.open_turn(terminal(3))).unwrap(), Some(open));
+    wait(place.store.complete_turn(left[2].id)).unwrap();
+    assert_eq!(wait(place.store.open_turn(terminal(3))).unwrap(), None);
+    assert_eq!(wait(place.store.open_turn(terminal(2))).unwrap(), None);
 }
 
 #[test]

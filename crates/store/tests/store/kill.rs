@@ -24,11 +24,13 @@ fn child_that_writes_until_it_is_killed() {
     // Another life, another owner.
     let me = owner(&std::process::id().to_string());
     let say = |line: String| std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
-    // The line that the test program has begun ends here.
+    // The line that the test program has taken ends here.
     say("\n".to_owned());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(async move {
-        store.recover(me.clone()).await.unwrap();
+        for left in store.take_over(me.clone()).await.unwrap() {
+            store.lose(left.id, "killed".to_owned()).await.unwrap();
+        }
         for writer in 0..8_u128 {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
@@ -45,9 +47,7 @@ fn child_that_writes_until_it_is_killed() {
                 continue;
             };
             let id = attempt.messages[0].id;
-            store.begin(attempt.id).await.unwrap();
-            say(format!("begun {id}\n"));
-            store.written(attempt.id, 1).await.unwrap();
+            say(format!("taken {id}\n"));
             store.confirm(attempt.id, receipt()).await.unwrap();
             say(format!("delivered {id}\n"));
         }
@@ -70,7 +70,7 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ptyard.db");
     let mut posted: BTreeMap<MessageId, (u64, usize)> = BTreeMap::new();
-    let (mut begun, mut delivered) = (Vec::new(), Vec::new());
+    let (mut taken, mut delivered) = (Vec::new(), Vec::new());
     for lines in [1, 40, 97, 250, 13, 180] {
         let mut child = child(&path);
         let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -83,7 +83,7 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
                     let place = (seq.parse().unwrap(), len.parse().unwrap());
                     assert!(posted.insert(id.parse().unwrap(), place).is_none(), "an id was given twice");
                 }
-                ["begun", id] => begun.push(id.parse::<MessageId>().unwrap()),
+                ["taken", id] => taken.push(id.parse::<MessageId>().unwrap()),
                 ["delivered", id] => delivered.push(id.parse::<MessageId>().unwrap()),
                 _ => continue,
             }
@@ -97,8 +97,11 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     }
 
     let store = SqliteStore::open(&path).unwrap();
-    let found = wait(store.recover(owner("the last server"))).unwrap();
-    assert!(found.len() <= 1, "one receiver, one attempt: {found:?}");
+    let left = wait(store.take_over(owner("the last server"))).unwrap();
+    assert!(left.len() <= 1, "one receiver, one attempt: {left:?}");
+    for attempt in left {
+        wait(store.lose(attempt.id, "killed".to_owned())).unwrap();
+    }
     let (mut all, mut after) = (BTreeMap::new(), None);
     loop {
         let page = wait(store.messages(Select::default(), Page { after, most: 1_000 })).unwrap();
@@ -115,10 +118,10 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "numbers without gaps");
     for id in &delivered {
         assert_eq!(all[id].state, MessageState::Delivered, "{id}");
-        let times = begun.iter().filter(|begun| *begun == id).count();
+        let times = taken.iter().filter(|taken| *taken == id).count();
         assert_eq!(times, 1, "{id} was typed {times} times");
     }
-    for id in begun.iter().filter(|id| !delivered.contains(id)) {
+    for id in taken.iter().filter(|id| !delivered.contains(id)) {
         let state = all[id].state;
         assert!(
             matches!(state, MessageState::Uncertain | MessageState::Delivered),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use ptyard_core::{AttemptId, ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Claim, Due, Found, MessageState, NewMessage, Page, Purpose, Select, Step, Turn, Urgency,
+    Batch, Claim, Due, MessageState, NewMessage, Page, Purpose, Select, Turn, Urgency,
 };
 use ptyard_store::{Inbox, StoreError, Terminals};
 
@@ -38,7 +38,7 @@ enum Op {
     Retry {
         back: u8,
     },
-    Recover {
+    TakeOver {
         owner: u8,
     },
     Forget {
@@ -52,8 +52,6 @@ enum Op {
 
 #[derive(Debug, Clone, Copy)]
 enum Say {
-    Begin,
-    Written,
     Confirm,
     Abort,
     Fail,
@@ -73,8 +71,6 @@ fn op() -> impl Strategy<Value = Op> {
     ];
     let due = prop_oneof![3 => Just(Due::All), 1 => Just(Due::Urgent)];
     let say = prop_oneof![
-        3 => Just(Say::Begin),
-        2 => Just(Say::Written),
         3 => Just(Say::Confirm),
         1 => Just(Say::Abort),
         1 => Just(Say::Fail),
@@ -88,7 +84,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (0..4_u8, say).prop_map(|(back, what)| Op::Say { back, what }),
         2 => (0..8_u8).prop_map(|back| Op::Cancel { back }),
         2 => (0..8_u8).prop_map(|back| Op::Retry { back }),
-        1 => (0..3_u8).prop_map(|owner| Op::Recover { owner }),
+        1 => (0..3_u8).prop_map(|owner| Op::TakeOver { owner }),
         1 => (0..6_u8).prop_map(|keep| Op::Forget { keep }),
         1 => (0..2_u8).prop_map(|to| Op::RemoveReceiver { to }),
         1 => Just(Op::Reopen),
@@ -117,7 +113,6 @@ enum Over {
 struct Try {
     to: u8,
     owner: u8,
-    step: Step,
     over: Over,
 }
 
@@ -186,7 +181,7 @@ impl Model {
     }
 
     fn take(&mut self, attempt: AttemptId, to: u8, owner: u8, ids: &[MessageId]) {
-        self.tries.push((attempt, Try { to, owner, step: Step::Claimed, over: Over::No }));
+        self.tries.push((attempt, Try { to, owner, over: Over::No }));
         for id in ids {
             let letter = self.letters.get_mut(id).unwrap();
             letter.state = MessageState::Dispatching;
@@ -201,15 +196,6 @@ impl Model {
         let one = &mut self.tries.iter_mut().find(|(id, _)| *id == attempt).unwrap().1;
         let open = one.over == Over::No;
         let (may, over, state) = match what {
-            Say::Begin if open && one.step == Step::Claimed => {
-                one.step = Step::Begun;
-                return true;
-            }
-            Say::Written if open && one.step == Step::Begun => {
-                one.step = Step::Written { boundary: 5 };
-                return true;
-            }
-            Say::Begin | Say::Written => return false,
             Say::Complete => {
                 for letter in self.letters.values_mut() {
                     if letter.attempt == Some(attempt) && letter.state == MessageState::Delivered {
@@ -221,9 +207,7 @@ impl Model {
             Say::Confirm => (one.over != Over::Yes, Over::Yes, MessageState::Delivered),
             Say::Fail => (one.over != Over::Yes, Over::Yes, MessageState::Failed),
             Say::Lose => (open, Over::Uncertain, MessageState::Uncertain),
-            Say::Abort => {
-                (open && !matches!(one.step, Step::Written { .. }), Over::Yes, MessageState::Pending)
-            }
+            Say::Abort => (open, Over::Yes, MessageState::Pending),
         };
         if !may {
             return false;
@@ -296,8 +280,6 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
             let Some(attempt) = attempt_of(model, *back) else { return };
             let why = format!("because of {what:?}");
             let told = match what {
-                Say::Begin => wait(store.begin(attempt)),
-                Say::Written => wait(store.written(attempt, 5)),
                 Say::Confirm => wait(store.confirm(attempt, receipt())),
                 Say::Abort => wait(store.abort(attempt, why.clone())),
                 Say::Fail => wait(store.fail(attempt, why.clone())),
@@ -332,23 +314,21 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
                 }
             }
         }
-        Op::Recover { owner: by } => {
-            let found = wait(store.recover(owner(&by.to_string()))).unwrap();
-            let left: Vec<_> = model
-                .tries
-                .iter()
-                .filter(|(_, one)| one.over == Over::No && one.owner != *by)
-                .map(|(id, one)| (*id, one.clone()))
-                .collect();
-            assert_eq!(found.len(), left.len());
-            for (recovered, (id, one)) in found.iter().zip(left) {
-                assert_eq!((recovered.attempt, recovered.step), (id, one.step));
-                let untyped = one.step == Step::Claimed;
-                assert_eq!(recovered.found, if untyped { Found::Pending } else { Found::Uncertain });
-                let of_it = model.letters.iter().filter(|(_, letter)| letter.attempt == Some(id));
-                assert_eq!(recovered.messages, of_it.map(|(id, _)| *id).collect::<Vec<_>>());
-                assert!(model.say(id, if untyped { Say::Abort } else { Say::Lose }, "server_died"));
+        Op::TakeOver { owner: by } => {
+            let found = wait(store.take_over(owner(&by.to_string()))).unwrap();
+            let mut found = found.into_iter();
+            for (id, one) in model.tries.iter_mut().filter(|(_, one)| one.over == Over::No) {
+                if one.owner == *by {
+                    continue;
+                }
+                one.owner = *by;
+                let attempt = found.next().unwrap();
+                assert_eq!((attempt.id, attempt.receiver), (*id, terminal(one.to.into())));
+                let of_it = model.letters.iter().filter(|(_, letter)| letter.attempt == Some(*id));
+                let ids: Vec<_> = attempt.messages.iter().map(|message| message.id).collect();
+                assert_eq!(ids, of_it.map(|(id, _)| *id).collect::<Vec<_>>());
             }
+            assert_eq!(found.next(), None);
         }
         Op::Forget { keep } => {
             assert_eq!(wait(store.forget_settled((*keep).into())).unwrap(), model.forget((*keep).into()));
@@ -356,9 +336,8 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
         Op::RemoveReceiver { to } => {
             wait(store.remove_terminal(terminal((*to).into()))).unwrap();
             let open = model.tries.iter().find(|(_, one)| one.to == *to && one.over == Over::No).cloned();
-            if let Some((id, one)) = open {
-                let what = if one.step == Step::Claimed { Say::Fail } else { Say::Lose };
-                assert!(model.say(id, what, "receiver_removed"));
+            if let Some((id, _)) = open {
+                assert!(model.say(id, Say::Lose, "receiver_removed"));
             }
             for letter in model.letters.values_mut() {
                 if letter.posted.to == terminal((*to).into()) && letter.state == MessageState::Pending {

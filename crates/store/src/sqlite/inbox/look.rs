@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ptyard_core::{AttemptId, MessageId, TerminalId};
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql};
 
-use crate::inbox::{Mailbox, Message, MessageState, Page, Purpose, Select, Turn, Urgency};
+use crate::inbox::{Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency};
 use crate::sqlite::convert::{parsed, signed, terminal, time, unsigned, word, word_if_any};
 use crate::sqlite::fault::Fault;
 
@@ -68,6 +68,16 @@ pub(super) fn receivers_waiting(connection: &Connection) -> Result<Vec<TerminalI
         .prepare_cached("SELECT DISTINCT receiver FROM message WHERE state = 'pending' ORDER BY receiver")?;
     let rows = all.query_map([], |row| parsed(row, "receiver"))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn open_turn(connection: &Connection, receiver: TerminalId) -> Result<Option<OpenTurn>, Fault> {
+    let last = connection
+        .prepare_cached(
+            "SELECT * FROM message WHERE receiver = ?1 AND turn = 'open' ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row([receiver.to_string()], row)
+        .optional()?;
+    Ok(last.and_then(|message| Some(OpenTurn { attempt: message.attempt?, offset: message.offset })))
 }
 
 fn row(row: &Row<'_>) -> Result<Message, Error> {

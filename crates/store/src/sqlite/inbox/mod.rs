@@ -13,7 +13,7 @@ pub(super) use recover::receiver_removed;
 
 use crate::answer::{Answer, Survives};
 use crate::inbox::{
-    Attempt, Claim, Inbox, Mailbox, Message, NewMessage, Page, Posted, Receipt, Recovered, Select,
+    Attempt, Claim, Inbox, Mailbox, Message, NewMessage, OpenTurn, Page, Posted, Receipt, Select,
 };
 use crate::owner::Owner;
 use crate::sqlite::SqliteStore;
@@ -25,14 +25,6 @@ impl Inbox for SqliteStore {
 
     fn claim(&self, claim: Claim) -> Answer<'_, Option<Attempt>> {
         self.write(Survives::Server, move |connection| claim::claim(connection, &claim))
-    }
-
-    fn begin(&self, attempt: AttemptId) -> Answer<'_, ()> {
-        self.write(Survives::Machine, move |connection| settle::begin(connection, attempt))
-    }
-
-    fn written(&self, attempt: AttemptId, boundary: u64) -> Answer<'_, ()> {
-        self.write(Survives::Server, move |connection| settle::written(connection, attempt, boundary))
     }
 
     fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, ()> {
@@ -55,8 +47,12 @@ impl Inbox for SqliteStore {
         self.write(Survives::Machine, move |connection| settle::complete_turn(connection, attempt))
     }
 
-    fn recover(&self, owner: Owner) -> Answer<'_, Vec<Recovered>> {
-        self.write(Survives::Machine, move |connection| recover::recover(connection, &owner))
+    fn take_over(&self, owner: Owner) -> Answer<'_, Vec<Attempt>> {
+        self.write(Survives::Server, move |connection| recover::take_over(connection, &owner))
+    }
+
+    fn open_turn(&self, receiver: TerminalId) -> Answer<'_, Option<OpenTurn>> {
+        self.read(move |connection| look::open_turn(connection, receiver))
     }
 
     fn message(&self, id: MessageId) -> Answer<'_, Option<Message>> {

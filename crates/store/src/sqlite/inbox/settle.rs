@@ -8,20 +8,6 @@ use crate::inbox::Receipt;
 use crate::sqlite::convert::{millis, signed};
 use crate::sqlite::fault::Fault;
 
-pub(super) fn begin(connection: &Connection, attempt: AttemptId) -> Result<(), Fault> {
-    step(
-        connection,
-        attempt,
-        "UPDATE attempt SET step = 'begun' WHERE id = ?1 AND state = 'open' AND step = 'claimed'",
-    )
-}
-
-pub(super) fn written(connection: &Connection, attempt: AttemptId, boundary: u64) -> Result<(), Fault> {
-    let sql = "UPDATE attempt SET step = 'written', boundary = ?2 WHERE id = ?1 AND state = 'open' AND step = 'begun'";
-    let changed = connection.prepare_cached(sql)?.execute((signed(attempt.get()), signed(boundary)))?;
-    changed_one(connection, attempt, changed)
-}
-
 pub(super) fn confirm(connection: &Connection, attempt: AttemptId, receipt: &Receipt) -> Result<(), Fault> {
     step(
         connection,
@@ -44,9 +30,7 @@ pub(super) fn confirm(connection: &Connection, attempt: AttemptId, receipt: &Rec
 }
 
 pub(super) fn abort(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<(), Fault> {
-    // What was typed to the end cannot be taken back by saying that it was not.
-    let sql = "UPDATE attempt SET state = 'aborted', reason = ?2
-               WHERE id = ?1 AND state = 'open' AND step <> 'written'";
+    let sql = "UPDATE attempt SET state = 'aborted', reason = ?2 WHERE id = ?1 AND state = 'open'";
     end(connection, attempt, sql, "pending", reason)
 }
 

@@ -53,11 +53,8 @@ CREATE TABLE attempt (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     receiver TEXT NOT NULL,
     owner    TEXT NOT NULL,
-    step     TEXT NOT NULL DEFAULT 'claimed' CHECK (step IN ('claimed', 'begun', 'written')),
-    boundary INTEGER,
     state    TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'delivered', 'failed', 'aborted', 'uncertain')),
-    reason   TEXT,
-    CHECK ((step = 'written') = (boundary IS NOT NULL))
+    reason   TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX attempt_open ON attempt (receiver) WHERE state = 'open';
@@ -90,6 +87,7 @@ CREATE TABLE message (
 CREATE INDEX message_pending ON message (receiver, seq) WHERE state = 'pending';
 CREATE INDEX message_uncertain ON message (receiver) WHERE state = 'uncertain';
 CREATE INDEX message_settled ON message (id) WHERE state IN ('delivered', 'failed', 'cancelled');
+CREATE INDEX message_turn ON message (receiver, id) WHERE turn = 'open';
 CREATE INDEX message_attempt ON message (attempt) WHERE attempt IS NOT NULL;
 
 CREATE TABLE handoff (
