@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{events, life, look, meta, stream, windows};
+use crate::routes::{agents, events, life, look, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -29,6 +29,14 @@ use crate::routes::{events, life, look, meta, stream, windows};
         life::close_stdin,
         life::kill,
         stream::stream,
+        agents::launch,
+        agents::status,
+        agents::reset,
+        agents::answer,
+        agents::sessions,
+        agents::session,
+        agents::shut_down,
+        agents::profiles,
         events::events,
         meta::version,
         meta::openapi,

@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+mod agent;
 mod program;
 mod provider;
 mod usage;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -92,6 +94,23 @@ pub(crate) enum Command {
     Provider {
         #[command(subcommand)]
         command: ProviderCommand,
+    },
+    Launch(LaunchArgs),
+    Status(StatusArgs),
+    Answer(AnswerArgs),
+    /// Say that nothing is under way in an agent's terminal
+    ///
+    /// A message whose delivery was not confirmed is uncertain from now on; what is seen from now on counts.
+    Reset(IdArg),
+    /// Look at sessions, and end them
+    Session {
+        #[command(subcommand)]
+        command: SessionCommand,
+    },
+    /// Look at profiles
+    Profile {
+        #[command(subcommand)]
+        command: ProfileCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,

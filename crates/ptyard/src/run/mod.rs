@@ -1,5 +1,6 @@
 //! One module per command, or per few that are alike.
 
+mod agent;
 mod control;
 mod debug;
 mod demo;
@@ -133,6 +134,12 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Info(at) => list::info(place, &at.id).await,
         Command::Attach(args) => attach::attach(place, &args).await,
         Command::Events { since, follow } => events::events(place, since, follow).await,
+        Command::Launch(args) => agent::launch(place, args).await,
+        Command::Status(args) => agent::state_of(place, &args).await,
+        Command::Answer(args) => agent::answer(place, args).await,
+        Command::Reset(at) => agent::reset(place, &at.id).await,
+        Command::Session { command } => agent::session(place, command).await,
+        Command::Profile { command } => agent::profile(place, &command).await,
         Command::Mcp => mcp::serve(place).await,
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,

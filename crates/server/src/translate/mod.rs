@@ -1,5 +1,6 @@
 //! Between the wire and the yard.
 
+pub(crate) mod agents;
 mod reply;
 mod request;
 mod signal;

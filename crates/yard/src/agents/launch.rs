@@ -32,7 +32,7 @@ pub(super) const GENERIC: &str = "generic";
 const SESSION_VARIABLE: &str = "PTYARD_SESSION";
 
 /// The variable by which programs find the state directory.
-const STATE_VARIABLE: &str = "PTYARD_STATE";
+pub const STATE_VARIABLE: &str = "PTYARD_STATE";
 
 /// The size of an agent's terminal: what every CLI was recorded with, and wide enough for their dialogs.
 const COLUMNS_ROWS: (i64, i64) = (120, 40);

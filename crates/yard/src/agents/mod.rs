@@ -13,5 +13,5 @@ pub(crate) mod team;
 pub mod token;
 
 pub use error::AgentError;
-pub use launch::{LaunchSpec, Launched};
+pub use launch::{LaunchSpec, Launched, STATE_VARIABLE};
 pub use status::{AgentStatus, Answer};

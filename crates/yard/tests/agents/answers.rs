@@ -27,6 +27,8 @@ async fn case_p03_only_an_answer_presses_a_button_and_only_when_one_is_asked_for
     stage.until(&agent, Status::WaitingUserAnswer).await;
     stage.yard.answer(&agent.at(), &text("2")).await.unwrap();
     stage.until(&agent, Status::Idle).await;
+    let explained = stage.yard.explain(&agent.at()).await.unwrap().unwrap();
+    assert_eq!(explained.hold, None, "law 12: what was typed into the dialog is no draft");
     let events = agent.record.until("the choice", |events| !chosen(events).is_empty()).await;
     assert_eq!(chosen(&events), ["No"]);
     let refused = stage.yard.answer(&agent.at(), &text("2")).await.unwrap_err();
