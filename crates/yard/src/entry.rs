@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
+use tokio::sync::watch;
 
 use crate::position::Position;
 use crate::record::Record;
@@ -24,6 +25,10 @@ pub(crate) struct Entry {
     last_used_us: AtomicU64,
     /// Bytes typed of a line that is not ended, as far as its tty edits lines.
     pub(crate) line_begun: AtomicUsize,
+    /// Counts the changes of its mail, for those who wait for a message.
+    pub(crate) mail: watch::Sender<u64>,
+    /// Counts the messages that began to wait, for the one who hands them over.
+    pub(crate) arrivals: watch::Sender<u64>,
 }
 
 impl Entry {
@@ -36,6 +41,8 @@ impl Entry {
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
             line_begun: AtomicUsize::new(0),
+            mail: watch::channel(0).0,
+            arrivals: watch::channel(0).0,
         };
         entry.used(now);
         entry

@@ -9,6 +9,11 @@ pub(crate) fn new_terminal_id() -> TerminalId {
     TerminalId::from_bits(uuid::Uuid::now_v7().as_u128())
 }
 
+/// A name for one life of a server.
+pub(crate) fn new_owner() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
 /// Six random lower-case hex digits.
 pub(crate) fn chunk_id() -> String {
     format!("{:06x}", random_u32() & 0xff_ffff)

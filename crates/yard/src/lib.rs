@@ -15,6 +15,7 @@ mod exec;
 pub mod flows;
 mod follow;
 mod ids;
+pub mod inbox;
 mod keys;
 mod lane;
 mod life;

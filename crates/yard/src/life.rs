@@ -115,9 +115,18 @@ impl Yard {
             }
             // The row last: without its log a terminal is not found again.
             teardown.0.forget(id).await;
+            // Whoever waits for its mail looks again, now that it is settled.
+            drop(entry);
             drop(done);
         });
         Some(gone)
+    }
+
+    /// Waits until no teardown is under way.
+    pub(crate) async fn torn_down(&self) {
+        let mut count = self.inner.teardowns.0.subscribe();
+        // The counter is not looked at any longer than for this.
+        drop(count.wait_for(|count| *count == 0).await);
     }
 
     async fn forget(&self, id: TerminalId) {
@@ -166,9 +175,7 @@ impl Yard {
         for entry in entries {
             self.end_in_background(entry, KilledBy("stop"));
         }
-        let mut count = self.inner.teardowns.0.subscribe();
-        // The counter is not looked at any longer than for this.
-        drop(count.wait_for(|count| *count == 0).await);
+        self.torn_down().await;
         self.inner.events.close().await;
     }
 }

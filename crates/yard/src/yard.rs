@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_core::ErrorCode;
-use ptyard_store::Store;
 use ptyard_store::sqlite::SqliteStore;
+use ptyard_store::{Owner, Store};
 use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
@@ -17,6 +17,7 @@ use crate::agents::team::Team;
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::ids;
 use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) backends: BTreeMap<&'static str, Arc<dyn Backend>>,
     pub(crate) store: Arc<dyn Store>,
+    /// Under which name this life of the server works on the store.
+    pub(crate) owner: Owner,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) team: Team,
@@ -115,6 +118,7 @@ impl Yard {
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), Arc::from(backend))).collect(),
             store,
+            owner: Owner::new(ids::new_owner()),
             events,
             registry: Mutex::default(),
             team: Team::default(),
@@ -125,6 +129,7 @@ impl Yard {
         };
         let yard = Self { inner: Arc::new(inner) };
         yard.find_earlier_terminals()?;
+        yard.find_earlier_mail()?;
         Ok(yard)
     }
 

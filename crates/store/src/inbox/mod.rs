@@ -33,7 +33,8 @@ use ptyard_core::{AttemptId, MessageId, TerminalId};
 use crate::answer::Answer;
 use crate::owner::Owner;
 
-/// The mail of terminals. Unless a call says otherwise its answer survives the machine.
+/// The mail of terminals. Unless a call says otherwise its answer survives the machine. What is said about an attempt is
+/// answered with its messages as they are then.
 pub trait Inbox {
     /// Accepts a message. With a key that its receiver has seen with the same content, the answer is the message of then.
     ///
@@ -49,19 +50,19 @@ pub trait Inbox {
     fn claim(&self, claim: Claim) -> Answer<'_, Option<Attempt>>;
 
     /// It arrived, and how that is known. Takes an attempt that was given up as uncertain, too: evidence may come late.
-    fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, ()>;
+    fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, Vec<Message>>;
 
     /// Not a byte was typed: its messages wait again, at their places.
-    fn abort(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()>;
+    fn abort(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>>;
 
     /// It failed for good.
-    fn fail(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()>;
+    fn fail(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>>;
 
     /// Only a person can tell what came of it.
-    fn lose(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()>;
+    fn lose(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>>;
 
     /// The turn that an attempt began is over.
-    fn complete_turn(&self, attempt: AttemptId) -> Answer<'_, ()>;
+    fn complete_turn(&self, attempt: AttemptId) -> Answer<'_, Vec<Message>>;
 
     /// Takes over the attempts that other owners left open, for they are gone. Of each the caller has to find out whether
     /// anything was typed, and say so.

@@ -286,6 +286,9 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
                 Say::Lose => wait(store.lose(attempt, why.clone())),
                 Say::Complete => wait(store.complete_turn(attempt)),
             };
+            let told = told.map(|messages| {
+                assert!(messages.iter().all(|message| message.attempt == Some(attempt)));
+            });
             let may = model.say(attempt, *what, &why);
             let expected = if may { Ok(()) } else { Err(StoreError::AttemptOver(attempt)) };
             assert_eq!(told, expected, "{what:?}");

@@ -11,6 +11,7 @@ mod cases_screen;
 mod cases_security;
 mod cases_text;
 mod cases_trees;
+mod inbox;
 mod programs;
 mod removal;
 mod stage;

@@ -27,23 +27,23 @@ impl Inbox for SqliteStore {
         self.write(Survives::Server, move |connection| claim::claim(connection, &claim))
     }
 
-    fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, ()> {
+    fn confirm(&self, attempt: AttemptId, receipt: Receipt) -> Answer<'_, Vec<Message>> {
         self.write(Survives::Machine, move |connection| settle::confirm(connection, attempt, &receipt))
     }
 
-    fn abort(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()> {
+    fn abort(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>> {
         self.write(Survives::Machine, move |connection| settle::abort(connection, attempt, &reason))
     }
 
-    fn fail(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()> {
+    fn fail(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>> {
         self.write(Survives::Machine, move |connection| settle::fail(connection, attempt, &reason))
     }
 
-    fn lose(&self, attempt: AttemptId, reason: String) -> Answer<'_, ()> {
+    fn lose(&self, attempt: AttemptId, reason: String) -> Answer<'_, Vec<Message>> {
         self.write(Survives::Machine, move |connection| settle::lose(connection, attempt, &reason))
     }
 
-    fn complete_turn(&self, attempt: AttemptId) -> Answer<'_, ()> {
+    fn complete_turn(&self, attempt: AttemptId) -> Answer<'_, Vec<Message>> {
         self.write(Survives::Machine, move |connection| settle::complete_turn(connection, attempt))
     }
 

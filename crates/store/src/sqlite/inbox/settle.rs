@@ -4,11 +4,16 @@ use ptyard_core::AttemptId;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::StoreError;
-use crate::inbox::Receipt;
+use crate::inbox::{Message, Receipt};
 use crate::sqlite::convert::{millis, signed};
 use crate::sqlite::fault::Fault;
+use crate::sqlite::inbox::look;
 
-pub(super) fn confirm(connection: &Connection, attempt: AttemptId, receipt: &Receipt) -> Result<(), Fault> {
+pub(super) fn confirm(
+    connection: &Connection,
+    attempt: AttemptId,
+    receipt: &Receipt,
+) -> Result<Vec<Message>, Fault> {
     step(
         connection,
         attempt,
@@ -26,30 +31,34 @@ pub(super) fn confirm(connection: &Connection, attempt: AttemptId, receipt: &Rec
             &receipt.evidence,
             receipt.offset.map(signed),
         ))?;
-    Ok(())
+    look::of_attempt(connection, attempt)
 }
 
-pub(super) fn abort(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<(), Fault> {
+pub(super) fn abort(
+    connection: &Connection,
+    attempt: AttemptId,
+    reason: &str,
+) -> Result<Vec<Message>, Fault> {
     let sql = "UPDATE attempt SET state = 'aborted', reason = ?2 WHERE id = ?1 AND state = 'open'";
     end(connection, attempt, sql, "pending", reason)
 }
 
-pub(super) fn fail(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<(), Fault> {
+pub(super) fn fail(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<Vec<Message>, Fault> {
     let sql =
         "UPDATE attempt SET state = 'failed', reason = ?2 WHERE id = ?1 AND state IN ('open', 'uncertain')";
     end(connection, attempt, sql, "failed", reason)
 }
 
-pub(super) fn lose(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<(), Fault> {
+pub(super) fn lose(connection: &Connection, attempt: AttemptId, reason: &str) -> Result<Vec<Message>, Fault> {
     let sql = "UPDATE attempt SET state = 'uncertain', reason = ?2 WHERE id = ?1 AND state = 'open'";
     end(connection, attempt, sql, "uncertain", reason)
 }
 
-pub(super) fn complete_turn(connection: &Connection, attempt: AttemptId) -> Result<(), Fault> {
+pub(super) fn complete_turn(connection: &Connection, attempt: AttemptId) -> Result<Vec<Message>, Fault> {
     connection
         .prepare_cached("UPDATE message SET turn = 'completed' WHERE attempt = ?1 AND state = 'delivered'")?
         .execute([signed(attempt.get())])?;
-    Ok(())
+    look::of_attempt(connection, attempt)
 }
 
 /// Ends an attempt by `sql`, and its messages with it.
@@ -59,7 +68,7 @@ fn end(
     sql: &str,
     state: &str,
     reason: &str,
-) -> Result<(), Fault> {
+) -> Result<Vec<Message>, Fault> {
     let number = signed(attempt.get());
     let changed = connection.prepare_cached(sql)?.execute((number, reason))?;
     changed_one(connection, attempt, changed)?;
@@ -69,7 +78,7 @@ fn end(
              WHERE attempt = ?1 AND state IN ('dispatching', 'uncertain')",
         )?
         .execute((number, state, reason))?;
-    Ok(())
+    look::of_attempt(connection, attempt)
 }
 
 fn step(connection: &Connection, attempt: AttemptId, sql: &str) -> Result<(), Fault> {

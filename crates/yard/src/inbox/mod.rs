@@ -1,0 +1,72 @@
+//! Mail between terminals.
+//!
+//! The way the data goes: [`Yard::send`] writes the message into the store and answers; whoever hands mail over to the
+//! receiver (the [`Pump`] of its agent) is woken by the change, claims what comes next, and has the terminal's actor type
+//! it. Nobody else delivers: every other path only wakes it. What becomes of an attempt comes back as a [`Word`] and is
+//! written into the store before anything else of that receiver is claimed.
+
+mod handover;
+mod look;
+mod pump;
+mod send;
+
+use std::sync::Arc;
+
+pub use handover::{Handover, Refused, Word};
+pub use look::Which;
+pub use ptyard_store::inbox::{Message, MessageState, Page, Purpose, Turn, Urgency};
+pub use send::{SendSpec, Until};
+
+use serde_json::json;
+
+use crate::entry::Entry;
+use crate::error::YardError;
+use crate::spec::TerminalRef;
+use crate::yard::Yard;
+
+/// How many messages that are delivered, failed or cancelled are kept, of all terminals together. Of more, the oldest
+/// are forgotten; mail that waits or is uncertain never is.
+const SETTLED_KEPT: u32 = 20_000;
+
+impl Yard {
+    /// Settles what an earlier server left half done. Whether anything of it was typed cannot be known here.
+    pub(crate) fn find_earlier_mail(&self) -> Result<(), YardError> {
+        let store = &self.inner.store;
+        for left in ptyard_store::wait(store.take_over(self.inner.owner.clone()))? {
+            ptyard_store::wait(store.lose(left.id, "server_died".to_owned()))?;
+            for message in left.messages {
+                tracing::warn!(id = %message.id, to = %message.to, "a message may have been delivered while the server died");
+            }
+        }
+        ptyard_store::wait(store.forget_settled(SETTLED_KEPT))?;
+        Ok(())
+    }
+
+    /// Tells everybody who waits for mail of this receiver, and those who follow the events.
+    fn tell_mail(&self, messages: &[Message]) {
+        for message in messages {
+            let data = json!({
+                "message": message.id,
+                "state": message.state.as_str(),
+                "from": message.from,
+                "reason": message.reason,
+            });
+            self.inner.events.push("message", Some(message.to), data);
+        }
+        if let Some(entry) = messages.first().and_then(|message| self.receiver(message)) {
+            entry.mail.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// The same of a message that waits from now on; whoever hands it over is woken.
+    fn tell_arrival(&self, message: &Message) {
+        self.tell_mail(std::slice::from_ref(message));
+        if let Some(entry) = self.receiver(message) {
+            entry.arrivals.send_modify(|arrivals| *arrivals += 1);
+        }
+    }
+
+    fn receiver(&self, message: &Message) -> Option<Arc<Entry>> {
+        self.find(&TerminalRef::Id(message.to)).ok()
+    }
+}

@@ -1,0 +1,284 @@
+//! Mail, with an agent that does what the test says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ptyard_core::{AttemptId, ErrorCode};
+use ptyard_terminal::backend::BoxFuture;
+use ptyard_testkit::soon;
+use ptyard_yard::inbox::{
+    Handover, Message, MessageState, Page, Refused, SendSpec, Turn, Until, Which, Word,
+};
+use ptyard_yard::{TerminalRef, Yard, YardConfig};
+use tokio::sync::{Notify, mpsc};
+
+use crate::stage::Stage;
+
+/// How the agent takes what it is given.
+#[derive(Debug, Clone, PartialEq)]
+enum Mood {
+    Ready,
+    Busy,
+    /// It looks ready and refuses.
+    Refuses(&'static str),
+}
+
+#[derive(Debug)]
+struct Desk {
+    mood: Mood,
+    taken: Vec<(AttemptId, String)>,
+}
+
+/// The test's end of the agent.
+#[derive(Clone)]
+struct Agent {
+    desk: Arc<Mutex<Desk>>,
+    took: Arc<Notify>,
+    words: mpsc::Sender<Word>,
+}
+
+/// The pump's end.
+struct Hand {
+    agent: Agent,
+    words: mpsc::Receiver<Word>,
+}
+
+impl Handover for Hand {
+    fn is_ready(&self) -> bool {
+        self.agent.desk.lock().unwrap().mood != Mood::Busy
+    }
+
+    fn hand_over(&mut self, attempt: AttemptId, text: String) -> BoxFuture<'_, Result<(), Refused>> {
+        let mut desk = self.agent.desk.lock().unwrap();
+        let answer = match desk.mood {
+            Mood::Ready => {
+                desk.mood = Mood::Busy;
+                desk.taken.push((attempt, text));
+                Ok(())
+            }
+            Mood::Busy => Err(Refused("busy".to_owned())),
+            Mood::Refuses(why) => Err(Refused(why.to_owned())),
+        };
+        self.agent.took.notify_one();
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Option<Word>> {
+        Box::pin(self.words.recv())
+    }
+}
+
+impl Agent {
+    fn attend(yard: &Yard, at: &TerminalRef, mood: Mood) -> Self {
+        let (words, told) = mpsc::channel(16);
+        let desk = Arc::new(Mutex::new(Desk { mood, taken: Vec::new() }));
+        let agent = Self { desk, took: Arc::default(), words };
+        yard.hand_over_mail(at, Hand { agent: agent.clone(), words: told }).unwrap();
+        agent
+    }
+
+    fn set(&self, mood: Mood) {
+        self.desk.lock().unwrap().mood = mood;
+    }
+
+    fn taken(&self) -> Vec<String> {
+        self.desk.lock().unwrap().taken.iter().map(|(_, text)| text.clone()).collect()
+    }
+
+    /// The attempt that was taken last, once there are `count`.
+    async fn took(&self, count: usize) -> AttemptId {
+        let taken = async {
+            loop {
+                if self.taken().len() == count {
+                    return self.desk.lock().unwrap().taken[count - 1].0;
+                }
+                self.took.notified().await;
+            }
+        };
+        soon("mail is handed over", taken).await
+    }
+
+    async fn say(&self, word: Word) {
+        self.words.send(word).await.unwrap();
+    }
+
+    async fn delivered(&self, attempt: AttemptId) {
+        self.say(Word::Delivered { attempt, evidence: "hook".to_owned(), offset: Some(5) }).await;
+    }
+
+    /// The turn is over and the next may begin.
+    async fn turn_over(&self, attempt: AttemptId) {
+        self.set(Mood::Ready);
+        self.say(Word::TurnOver { attempt }).await;
+        self.say(Word::Ready).await;
+    }
+}
+
+async fn send(yard: &Yard, to: &TerminalRef, text: &str) -> Message {
+    yard.send(to, SendSpec::new(text)).await.unwrap()
+}
+
+async fn until(yard: &Yard, message: &Message, until: Until) -> Message {
+    soon("the message", yard.await_message(message.id, until, Duration::from_secs(60))).await.unwrap()
+}
+
+#[tokio::test]
+async fn law_08_one_message_for_each_ready_cycle_in_the_order_in_which_they_were_sent() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    let mut sent = Vec::new();
+    for n in 1..=4 {
+        sent.push(send(&stage.yard, &at, &format!("message {n}")).await);
+    }
+    for n in 1..=4 {
+        let attempt = agent.took(n).await;
+        agent.delivered(attempt).await;
+        let told = until(&stage.yard, &sent[n - 1], Until::Delivered).await;
+        assert_eq!(
+            (told.state, told.turn, told.offset),
+            (MessageState::Delivered, Some(Turn::Open), Some(5))
+        );
+        // Whatever wakes the pump in the middle of a turn, nothing more is handed over.
+        agent.say(Word::Ready).await;
+        agent.say(Word::Ready).await;
+        assert_eq!(agent.taken().len(), n);
+        agent.turn_over(attempt).await;
+        assert_eq!(until(&stage.yard, &sent[n - 1], Until::Completed).await.turn, Some(Turn::Completed));
+    }
+    assert_eq!(agent.taken(), ["message 1", "message 2", "message 3", "message 4"]);
+}
+
+#[tokio::test]
+async fn law_12_what_was_refused_waits_with_its_reason_and_goes_first_when_the_agent_is_ready() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Refuses("draft"));
+    let first = send(&stage.yard, &at, "first").await;
+    soon("the first try", agent.took.notified()).await;
+    let second = send(&stage.yard, &at, "second").await;
+    soon("the second try", agent.took.notified()).await;
+    agent.set(Mood::Ready);
+    let held = stage.yard.inbox(&at, Which::Undelivered, Page::default()).await.unwrap();
+    assert_eq!(held.len(), 2);
+    agent.say(Word::Ready).await;
+    let attempt = agent.took(1).await;
+    assert_eq!(agent.taken(), ["first"]);
+    agent.delivered(attempt).await;
+    let told = until(&stage.yard, &first, Until::Delivered).await;
+    assert_eq!((told.reason, told.attempts > 1), (None, true));
+    agent.turn_over(attempt).await;
+    agent.took(2).await;
+    assert_eq!(agent.taken()[1], "second");
+    assert_eq!(stage.yard.message(second.id).await.unwrap().attempts, 1);
+}
+
+#[tokio::test]
+async fn case_i04_a_message_that_cannot_be_delivered_is_seen_with_its_reason_and_can_be_retried_or_cancelled()
+{
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    let first = send(&stage.yard, &at, "first").await;
+    let second = send(&stage.yard, &at, "second").await;
+    let attempt = agent.took(1).await;
+    agent.say(Word::Uncertain { attempt, reason: "partly_written".to_owned() }).await;
+    let told = until(&stage.yard, &first, Until::Completed).await;
+    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Uncertain, Some("partly_written")));
+    assert_eq!(stage.yard.cancel_message(second.id).await.unwrap().state, MessageState::Cancelled);
+    assert_eq!(stage.yard.retry_message(first.id).await.unwrap().state, MessageState::Pending);
+    agent.set(Mood::Ready);
+    agent.say(Word::Ready).await;
+    let again = agent.took(2).await;
+    agent.delivered(again).await;
+    until(&stage.yard, &first, Until::Delivered).await;
+    let late = stage.yard.cancel_message(first.id).await.unwrap_err();
+    assert_eq!(late.code(), ErrorCode::MessageSettled);
+    agent.turn_over(again).await;
+    assert_eq!(agent.taken(), ["first", "first"], "what was cancelled is not handed over");
+    assert_eq!(stage.yard.inbox(&at, Which::Undelivered, Page::default()).await.unwrap(), []);
+    assert_eq!(stage.yard.inbox(&at, Which::All, Page::default()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn case_i05_sec06_a_message_to_nobody_to_the_dead_or_to_oneself_is_refused_at_once() {
+    let stage = Stage::scripted();
+    let (at, script) = stage.play().await;
+    let code = |result: Result<Message, ptyard_yard::YardError>| result.unwrap_err().code();
+    let nobody = "no-such-agent".parse().unwrap();
+    assert_eq!(code(stage.yard.send(&nobody, SendSpec::new("x")).await), ErrorCode::UnknownTerminal);
+    let to_oneself = SendSpec { from: Some(at.clone()), ..SendSpec::new("x") };
+    assert_eq!(code(stage.yard.send(&at, to_oneself).await), ErrorCode::InvalidArgument);
+    assert_eq!(code(stage.yard.send(&at, SendSpec::new(" \n")).await), ErrorCode::InvalidArgument);
+    script.exit(ptyard_core::Exit::exited(0));
+    script.close_output();
+    stage.yard.wait(&at, &["exit".to_owned()], None, None).await.unwrap();
+    assert_eq!(code(stage.yard.send(&at, SendSpec::new("x")).await), ErrorCode::TerminalExited);
+}
+
+#[tokio::test]
+async fn a_sender_waits_no_longer_than_it_said_and_no_longer_than_there_is_hope() {
+    let stage = Stage::scripted();
+    let (at, script) = stage.play().await;
+    let message = send(&stage.yard, &at, "nobody is there to take it").await;
+    let told =
+        stage.yard.await_message(message.id, Until::Delivered, Duration::from_millis(1)).await.unwrap();
+    assert_eq!(told.state, MessageState::Pending);
+    let (yard, id) = (stage.yard.clone(), message.id);
+    let waits =
+        tokio::spawn(async move { yard.await_message(id, Until::Completed, Duration::from_secs(600)).await });
+    script.exit(ptyard_core::Exit::exited(0));
+    script.close_output();
+    stage.yard.wait(&at, &["exit".to_owned()], None, None).await.unwrap();
+    stage.yard.remove(&at).await.unwrap();
+    let told = soon("the end of the wait", waits).await.unwrap().unwrap();
+    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Failed, Some("receiver_removed")));
+}
+
+#[tokio::test]
+async fn law_13_after_a_restart_mail_is_there_and_what_was_under_way_is_uncertain() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    let under_way = send(&stage.yard, &at, "under way").await;
+    agent.took(1).await;
+    let waiting = send(&stage.yard, &at, "waiting").await;
+    let state = stage.directory.path().join("state");
+    let Stage { yard, backend, directory, .. } = stage;
+    drop((yard, agent));
+    let again = async {
+        loop {
+            match Yard::with_backends(YardConfig::new(&state), vec![Box::new(backend.clone())]) {
+                Ok(yard) => break yard,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let yard = soon("the lock is free", again).await;
+    let told = yard.message(under_way.id).await.unwrap();
+    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Uncertain, Some("server_died")));
+    let told = yard.message(waiting.id).await.unwrap();
+    assert_eq!((told.state, told.text.as_str()), (MessageState::Pending, "waiting"));
+    drop(directory);
+}
+
+#[tokio::test]
+async fn what_happens_to_mail_is_told_as_events() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let mut events = stage.yard.events(None);
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    let message = send(&stage.yard, &at, "x").await;
+    let attempt = agent.took(1).await;
+    agent.delivered(attempt).await;
+    until(&stage.yard, &message, Until::Delivered).await;
+    let mut states = Vec::new();
+    while states.len() < 3 {
+        let event = soon("an event", events.next()).await;
+        if event.kind == "message" {
+            assert_eq!(event.data["message"], message.id.to_string());
+            states.push(event.data["state"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(states, ["pending", "dispatching", "delivered"]);
+}
