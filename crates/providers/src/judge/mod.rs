@@ -104,8 +104,11 @@ impl Judge {
                 )
             };
             let native = self.native.get_or_insert_with(start);
-            native.observe(said, Asked::No, now);
-            until.extend(native.deadline(Asked::No));
+            // A program that came up and then reports that it works does so: a turn may be over within a blip, and
+            // whoever handed its text over needs to see it.
+            let asked = if native.was_ready() { Asked::Yes } else { Asked::No };
+            native.observe(said, asked, now);
+            until.extend(native.deadline(asked));
             evidence.push(native.held().clone());
         }
         let (said, title_until) = self.reading.title(now);

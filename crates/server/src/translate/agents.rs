@@ -98,7 +98,7 @@ pub(crate) fn status(status: AgentStatus, explanation: Option<&Explanation>) -> 
         blocked_on: blocked_on
             .map(|blocked| BlockedOnInfo { kind: word(&blocked.kind), message: blocked.message }),
         stalled: stalled.map(|stalled| StalledInfo {
-            attempt: stalled.attempt.0,
+            attempt: stalled.attempt.get(),
             reason: word(&stalled.reason),
             age_ms: u64::try_from(stalled.age.as_millis()).unwrap_or(u64::MAX),
         }),

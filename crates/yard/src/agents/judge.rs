@@ -59,13 +59,13 @@ impl Judge for ProviderJudge {
     }
 
     fn verdict(&mut self, now: Moment) -> Verdict {
-        let finding = self.reader.finding(now);
-        let composer = match finding.composer {
+        let verdict = self.reader.verdict(now);
+        let composer = match verdict.composer {
             Read::Unseen => Composer::Unseen,
             Read::Empty => Composer::Empty,
             Read::Text(text) => Composer::Text(text),
             Read::Folded => Composer::Folded,
         };
-        Verdict { evidence: vec![finding.evidence], composer, until: finding.until }
+        Verdict { evidence: verdict.evidence, composer, until: verdict.until }
     }
 }

@@ -14,6 +14,7 @@ use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
 use ptyard_store::SessionName;
 use ptyard_terminal::backend::Io;
 
+use super::deliver::Deliverer;
 use super::error::AgentError;
 use super::profile::{Library, Profile};
 use super::roster::Member;
@@ -22,7 +23,8 @@ use super::token::{TOKEN_VARIABLE, Token};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
-use crate::spec::{ExecSpec, Program};
+use crate::inbox::{self, SendSpec};
+use crate::spec::{ExecSpec, Program, TerminalRef};
 use crate::yard::Yard;
 
 /// The provider of programs of no known kind.
@@ -79,8 +81,6 @@ pub struct Launched {
     pub member: Member,
     /// What was wanted and cannot be enforced, and what else the caller should know.
     pub notices: Vec<String>,
-    /// A message that it has to get before any other.
-    pub first_message: Option<String>,
 }
 
 /// What stands in a terminal's directory before its program starts.
@@ -178,14 +178,22 @@ impl Yard {
             roster.join(member.clone());
             notices.extend(roster.crowd(&member.session));
         }
-        self.inner.team.attend(&self.inner.config.state, &entry, provider.id()).await;
-        Ok(Launched {
-            id: entry.id(),
-            short: entry.tell_short(),
-            member,
-            notices,
-            first_message: planned.first_message,
-        })
+        self.attend(&entry, provider.id()).await;
+        if let Some(first) = &planned.first_message {
+            let first = SendSpec { purpose: inbox::Purpose::Notice, ..SendSpec::new(first.clone()) };
+            self.send(&TerminalRef::Id(entry.id()), first).await?;
+        }
+        Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
+    }
+
+    /// Has the turns of an agent kept, and its mail handed over.
+    async fn attend(&self, entry: &Arc<Entry>, provider: &str) {
+        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider).await;
+        let Some(turns) = turns else { return };
+        let deliverer = Deliverer::new(entry, turns);
+        if let Err(error) = self.hand_over_mail(&TerminalRef::Id(entry.id()), deliverer) {
+            tracing::debug!(%error, id = %entry.id(), "it was removed before its mail was handed over");
+        }
     }
 
     fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
@@ -252,7 +260,7 @@ impl Yard {
         }
         let (yard, entry) = (self.clone(), Arc::clone(entry));
         tokio::spawn(async move {
-            yard.inner.team.attend(&yard.inner.config.state, &entry, &provider).await;
+            yard.attend(&entry, &provider).await;
         });
     }
 }

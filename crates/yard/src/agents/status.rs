@@ -125,8 +125,8 @@ impl Yard {
         }
         let is_another =
             |report: &Option<StatusReport>| report.as_ref().is_none_or(|now| !is_same(&asked, now));
-        let changed = tokio::time::timeout(BEFORE_ENTER, status.wait_for(is_another)).await;
-        if changed.is_err() {
+        let still_stands = tokio::time::timeout(BEFORE_ENTER, status.wait_for(is_another)).await.is_err();
+        if still_stands {
             entry.terminal.type_in(Typed::raw(&b"\r"[..])).await.map_err(|error| ended(at, error))?;
         }
         Ok(removed)

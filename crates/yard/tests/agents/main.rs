@@ -4,5 +4,6 @@
 
 mod answers;
 mod launches;
+mod mail;
 mod stage;
 mod teams;
