@@ -151,6 +151,16 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::Forbidden
         | C::Incompatible
         | C::Stopping
+        | C::UnknownProfile
+        | C::InvalidProfile
+        | C::UnknownSession
+        | C::SelfSend
+        | C::NoReceiver
+        | C::TooDeep
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::InvalidSchedule
+        | C::NotAsking
         | C::Internal => status::FAILED,
     }
 }

@@ -130,6 +130,7 @@ impl Yard {
         let yard = Self { inner: Arc::new(inner) };
         yard.find_earlier_terminals()?;
         yard.find_earlier_mail()?;
+        yard.resume_handoffs();
         Ok(yard)
     }
 

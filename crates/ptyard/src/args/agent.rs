@@ -93,3 +93,35 @@ pub(crate) enum ProfileCommand {
     /// List the profiles and where they are
     List,
 }
+
+/// A worker and its work.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    /// What the worker is started as
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profile: String,
+    /// The work, in words
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) text: String,
+    /// What it runs on; goes before what the profile says
+    #[arg(long, value_name = "P")]
+    pub(crate) provider: Option<String>,
+    /// The session it works in
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    /// Working directory [default: yours]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The model; goes before what the profile says
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// Let it run tools without asking anybody
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    /// Let it stay when it has answered
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// More arguments for its program
+    #[arg(last = true, value_name = "EXTRA ARGS")]
+    pub(crate) extra: Vec<String>,
+}

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs};
+pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -96,6 +96,28 @@ pub(crate) enum Command {
         command: ProviderCommand,
     },
     Launch(LaunchArgs),
+    /// Start a worker, give it work, and print what it answers
+    ///
+    /// The handoff goes on without you: when your time is over, or you are interrupted, the result is kept. Exit status 0
+    /// answered, 1 failed or not done yet.
+    Handoff {
+        #[command(flatten)]
+        work: WorkArgs,
+        /// Seconds to wait for the answer [default: 600]
+        #[arg(long, value_name = "S")]
+        timeout: Option<f64>,
+    },
+    /// Print what came of a handoff
+    Result {
+        /// Its id
+        #[arg(value_name = "HANDOFF")]
+        id: String,
+        /// Seconds to wait for it [default: 0]
+        #[arg(long, value_name = "S")]
+        timeout: Option<f64>,
+    },
+    /// Start a worker and give it work, whose result it sends as a message
+    Assign(WorkArgs),
     Status(StatusArgs),
     Answer(AnswerArgs),
     /// Say that nothing is under way in an agent's terminal

@@ -2,7 +2,8 @@
 
 use ptyard_server::api::Done;
 use ptyard_server::api::agents::{
-    AnswerReply, AnswerRequest, LaunchReply, LaunchRequest, ProfileInfo, SessionInfo, StatusReply,
+    AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
+    SessionInfo, StatusReply, WorkRequest,
 };
 use serde_json::json;
 
@@ -13,6 +14,21 @@ impl Client {
     /// Starts an agent.
     pub async fn launch(&mut self, request: &LaunchRequest) -> Result<LaunchReply, ClientError> {
         self.post("/v1/agents", request).await
+    }
+
+    /// Starts a worker, gives it work and waits for what it answers.
+    pub async fn hand_off(&mut self, request: &WorkRequest) -> Result<HandoffReply, ClientError> {
+        self.post("/v1/handoffs", request).await
+    }
+
+    /// A handoff, once it is settled or `timeout_ms` milliseconds are over.
+    pub async fn handoff(&mut self, id: &str, timeout_ms: u64) -> Result<HandoffReply, ClientError> {
+        self.get(&format!("/v1/handoffs/{}?timeout_ms={timeout_ms}", escaped(id))).await
+    }
+
+    /// Starts a worker and gives it work, whose result comes as a message.
+    pub async fn assign(&mut self, request: &WorkRequest) -> Result<AssignReply, ClientError> {
+        self.post("/v1/assignments", request).await
     }
 
     /// What an agent does.

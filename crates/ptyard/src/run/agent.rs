@@ -1,11 +1,13 @@
 //! The commands that are about agents.
 
+use ptyard_core::typed;
 use ptyard_server::api::agents::{
-    AnswerRequest, LaunchReply, LaunchRequest, MemberInfo, ProfileInfo, SessionInfo, StatusReply,
+    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, ProfileInfo, SessionInfo,
+    StatusReply, WorkRequest,
 };
 
 use super::{Place, working_directory};
-use crate::args::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs};
+use crate::args::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
@@ -163,4 +165,57 @@ fn profile_line(profile: &ProfileInfo) -> String {
         (None, false) => profile.description.clone(),
     };
     format!("{:<20} {} ({})\n", printable(&profile.name), printable(&told), printable(file))
+}
+
+/// Exit status of a handoff that is not settled: the worker is still at it.
+const STILL_OPEN: u8 = 1;
+
+pub(super) async fn hand_off(place: &Place, args: WorkArgs, timeout_s: Option<f64>) -> Result<u8, Failure> {
+    let timeout_ms = timeout_s.map(|seconds| (seconds.max(0.0) * 1000.0) as u64);
+    let request = WorkRequest { timeout_ms, keep: args.keep, ..work(args)? };
+    told_handoff(place, &place.client().await?.hand_off(&request).await?)
+}
+
+pub(super) async fn handoff_result(place: &Place, id: &str, timeout_s: Option<f64>) -> Result<u8, Failure> {
+    let timeout_ms = timeout_s.map_or(0, |seconds| (seconds.max(0.0) * 1000.0) as u64);
+    told_handoff(place, &place.client().await?.handoff(id, timeout_ms).await?)
+}
+
+fn told_handoff(place: &Place, reply: &HandoffReply) -> Result<u8, Failure> {
+    place.show(reply, |reply| {
+        reply.result.as_ref().map_or_else(String::new, |result| format!("{}\n", typed::clean(result).text))
+    })?;
+    match reply.state.as_str() {
+        "done" => Ok(status::DONE),
+        "failed" => Ok(status::FAILED),
+        _ => {
+            print::note(&format!(
+                "the worker {} is still at it; `ptyard result {}` asks again",
+                reply.worker, reply.id
+            ));
+            Ok(STILL_OPEN)
+        }
+    }
+}
+
+pub(super) async fn assign(place: &Place, args: WorkArgs) -> Result<u8, Failure> {
+    let reply = place.client().await?.assign(&work(args)?).await?;
+    place.show(&reply, |reply| launched(&reply.worker))?;
+    Ok(status::DONE)
+}
+
+fn work(args: WorkArgs) -> Result<WorkRequest, Failure> {
+    let worker = LaunchRequest {
+        profile: Some(args.profile),
+        provider: args.provider,
+        session: args.session,
+        cwd: Some(working_directory(args.cwd.as_deref())?),
+        model: args.model,
+        caller_env: environment::of_caller(),
+        args: args.extra,
+        unattended: args.unattended,
+        profiles: std::env::var(PROFILES_VARIABLE).ok(),
+        ..LaunchRequest::default()
+    };
+    Ok(WorkRequest { worker, text: args.text, ..WorkRequest::default() })
 }

@@ -113,3 +113,25 @@ fn profiles_are_listed_and_what_cannot_be_launched_is_told() {
     let refused = yard.run(&["status", &id(&plain)]);
     assert!(err(&refused).contains("no agent runs"), "{refused:?}");
 }
+
+#[test]
+fn work_is_handed_off_and_its_result_is_kept() {
+    let yard = Yard::new();
+    let own = yard.state().join("profiles");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("helper.md"), "---\nname: helper\nprovider: generic\n---\n").unwrap();
+    let agent = ptyard_testkit::agent::program().to_str().unwrap();
+    let worker = |turn: &str| format!("status.osc7501 = 'always'\nturn = {{ {turn} }}");
+    let quick = worker("answer = 'it is 42'");
+    let output = yard.run(&["handoff", "helper", "compute", "--", agent, "--toml", &quick]);
+    assert!(output.status.success() && out(&output).contains("it is 42"), "{output:?}");
+    assert_eq!(yard.json(&["list"]), json!([]), "the worker is dismissed");
+
+    let slow = worker("busy_ms = 300, answer = 'late'");
+    let open = yard.json(&["handoff", "helper", "compute", "--timeout", "0", "--", agent, "--toml", &slow]);
+    assert_eq!(open["state"], "open");
+    let id = open["id"].as_str().unwrap();
+    let kept = yard.json(&["result", id, "--timeout", "60"]);
+    assert!(kept["result"].as_str().unwrap().contains("late"), "{kept}");
+    assert_eq!(yard.json(&["result", "h999"])["error"]["code"], "unknown_handoff");
+}

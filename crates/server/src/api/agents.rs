@@ -196,3 +196,44 @@ pub struct ProfileInfo {
     /// Another one of the same name comes first.
     pub shadowed: bool,
 }
+
+/// Starts a worker and gives it work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkRequest {
+    /// The worker.
+    pub worker: LaunchRequest,
+    /// The work.
+    pub text: String,
+    /// How long the caller waits for the result of a handoff, in milliseconds; the handoff goes on after that. Default
+    /// 600,000; at most 3,600,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The worker stays when it has answered; without this it is ended and removed.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+/// A handoff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HandoffReply {
+    /// Its id.
+    pub id: String,
+    /// `open`, `done` or `failed`.
+    pub state: String,
+    /// What the worker answered, or why there is no answer; null while it is open.
+    pub result: Option<String>,
+    /// Who gave the work; null is a person.
+    pub caller: Option<String>,
+    /// The worker's terminal.
+    pub worker: String,
+}
+
+/// Work that was given; its result comes as a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AssignReply {
+    /// The worker.
+    pub worker: LaunchReply,
+    /// The message that carries the work.
+    pub message: String,
+}

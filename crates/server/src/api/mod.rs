@@ -19,6 +19,9 @@
 //! | POST /v1/terminals/{id}/reset | | [`Done`] |
 //! | POST /v1/terminals/{id}/answer | [`agents::AnswerRequest`] | [`agents::AnswerReply`] |
 //! | POST /v1/agents | [`agents::LaunchRequest`] | [`agents::LaunchReply`] |
+//! | POST /v1/handoffs | [`agents::WorkRequest`] | [`agents::HandoffReply`] |
+//! | GET /v1/handoffs/{id}?timeout_ms= | | [`agents::HandoffReply`] |
+//! | POST /v1/assignments | [`agents::WorkRequest`] | [`agents::AssignReply`] |
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
 //! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
 //! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use ptyard_yard::agents::handoff::Afterwards;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api::agents::{
-    AnswerReply, AnswerRequest, LaunchReply, LaunchRequest, ProfileInfo, SessionInfo, StatusReply,
+    AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
+    SessionInfo, StatusReply, WorkRequest,
 };
 use crate::api::{Done, ErrorReply};
 use crate::error::ApiError;
@@ -128,4 +130,57 @@ pub(crate) async fn profiles(
     let project = params.project.map(PathBuf::from);
     let library = shared.yard.profiles(params.variable.as_deref().map(AsRef::as_ref), project.as_deref());
     Json(library.list().into_iter().map(agents::profile).collect())
+}
+
+/// Starts a worker, gives it work and waits for what it answers. The handoff goes on when the caller does not.
+#[utoipa::path(post, path = "/v1/handoffs", operation_id = "handoff", request_body = WorkRequest,
+    responses((status = 200, body = HandoffReply), (status = "default", body = ErrorReply)))]
+pub(crate) async fn hand_off(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+    Payload(request): Payload<WorkRequest>,
+) -> Result<Json<HandoffReply>, ApiError> {
+    let patience = agents::patience(request.timeout_ms)?;
+    let afterwards = if request.keep { Afterwards::Keep } else { Afterwards::Dismiss };
+    let mut spec = agents::launch_spec(request.worker)?;
+    spec.creator = speaker.terminal(&shared.yard)?;
+    let handed = shared.yard.hand_off(spec, &request.text, patience, afterwards).await?;
+    Ok(Json(agents::handoff(handed.row)))
+}
+
+/// How long is waited for a result.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct HandoffParams {
+    /// Milliseconds, 0..=3,600,000; default 0.
+    timeout_ms: Option<u64>,
+}
+
+/// A handoff, once it is settled or the time is up.
+#[utoipa::path(get, path = "/v1/handoffs/{id}", operation_id = "handoffResult",
+    params(("id" = String, Path, description = "Its id."), HandoffParams),
+    responses((status = 200, body = HandoffReply), (status = "default", body = ErrorReply)))]
+pub(crate) async fn handoff(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    Params(params): Params<HandoffParams>,
+) -> Result<Json<HandoffReply>, ApiError> {
+    let patience = agents::patience(Some(params.timeout_ms.unwrap_or(0)))?;
+    let id = id.parse().map_err(|_| ApiError::argument(format!("{id:?} is no id of a handoff")))?;
+    Ok(Json(agents::handoff(shared.yard.handoff_result(id, patience).await?)))
+}
+
+/// Starts a worker and gives it work, whose result it sends as a message.
+#[utoipa::path(post, path = "/v1/assignments", operation_id = "assign", request_body = WorkRequest,
+    responses((status = 200, body = AssignReply), (status = "default", body = ErrorReply)))]
+pub(crate) async fn assign(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+    Payload(request): Payload<WorkRequest>,
+) -> Result<Json<AssignReply>, ApiError> {
+    let mut spec = agents::launch_spec(request.worker)?;
+    spec.creator = speaker.terminal(&shared.yard)?;
+    let (worker, told) = shared.yard.assign(spec, &request.text).await?;
+    Ok(Json(AssignReply { worker: agents::launched(worker), message: told.message.id.to_string() }))
 }

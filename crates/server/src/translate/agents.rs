@@ -1,15 +1,19 @@
 //! Agents, from and to the wire.
 
+use std::time::Duration;
+
 use ptyard_core::turn::{Explanation, Position, Standing, StatusReport};
 use ptyard_yard::agents::profile::{Listed, Origin};
 use ptyard_yard::agents::roster::{Member, Session};
 use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched};
 
+use ptyard_yard::agents::handoff::{HandoffRow, HandoffState};
+
 use super::reply::time;
 use super::request::{absolute, check_variables};
 use crate::api::agents::{
-    AnswerRequest, BlockedOnInfo, ExplainInfo, LaunchReply, LaunchRequest, MemberInfo, ProfileInfo,
-    SessionInfo, SourceInfo, StalledInfo, StatusReply,
+    AnswerRequest, BlockedOnInfo, ExplainInfo, HandoffReply, LaunchReply, LaunchRequest, MemberInfo,
+    ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
 };
 use crate::error::ApiError;
 
@@ -128,5 +132,34 @@ fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
+    }
+}
+
+/// Milliseconds a caller waits for a handoff when it does not say.
+const PATIENCE_MS: u64 = 600_000;
+
+/// Most milliseconds a caller waits for a handoff.
+const MOST_PATIENCE_MS: u64 = 3_600_000;
+
+/// How long a caller waits.
+pub(crate) fn patience(timeout_ms: Option<u64>) -> Result<Duration, ApiError> {
+    match timeout_ms.unwrap_or(PATIENCE_MS) {
+        ms @ 0..=MOST_PATIENCE_MS => Ok(Duration::from_millis(ms)),
+        ms => Err(ApiError::argument(format!("timeout_ms is {ms}, it can be 0..={MOST_PATIENCE_MS}"))),
+    }
+}
+
+pub(crate) fn handoff(row: HandoffRow) -> HandoffReply {
+    HandoffReply {
+        id: row.id.to_string(),
+        state: match row.state {
+            HandoffState::Open => "open",
+            HandoffState::Done => "done",
+            HandoffState::Failed => "failed",
+        }
+        .to_owned(),
+        result: row.result,
+        caller: row.handoff.caller.map(|id| id.to_string()),
+        worker: row.handoff.worker.to_string(),
     }
 }

@@ -59,6 +59,18 @@ impl Yard {
         Ok(self.handoffs().result(id, patience).await?)
     }
 
+    /// Goes on with the handoffs that an earlier server left open.
+    pub(crate) fn resume_handoffs(&self) {
+        let handoffs = self.handoffs().clone();
+        tokio::spawn(async move {
+            match handoffs.resume().await {
+                Ok(0) => {}
+                Ok(count) => tracing::info!(count, "handoffs of an earlier server go on"),
+                Err(error) => tracing::error!(%error, "handoffs of an earlier server are not looked at"),
+            }
+        });
+    }
+
     pub(crate) fn handoffs(&self) -> &Handoffs {
         self.inner.team.handoffs.get_or_init(|| {
             let workers = RealWorkers(std::sync::Arc::downgrade(&self.inner));
