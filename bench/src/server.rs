@@ -93,7 +93,7 @@ pub(crate) fn on_a_pipe(argv: &[&str], window: WindowRequest) -> ExecRequest {
 /// A window that ends at `until`, shows at most 50 tokens, and waits at most `longest`.
 pub(crate) fn until(until: &str, longest: Duration) -> WindowRequest {
     WindowRequest {
-        yield_ms: Some(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)),
+        yield_ms: Some(i64::try_from(longest.as_millis()).unwrap_or(i64::MAX)),
         max_tokens: Some(50),
         until: vec![until.to_owned()],
     }

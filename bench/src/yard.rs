@@ -35,6 +35,8 @@ impl InProcess {
             env: BTreeMap::new(),
             caller_env: BTreeMap::new(),
             policy: None,
+            limits: Default::default(),
+            naming: ptyard_yard::Naming::default(),
             window,
         };
         Ok(self.yard.exec(spec).await?.commit())
@@ -42,7 +44,7 @@ impl InProcess {
 
     /// Types and takes a window.
     pub(crate) async fn write(&self, at: TerminalId, bytes: Vec<u8>, window: WindowSpec) -> Outcome<Window> {
-        let spec = WriteSpec { input: TypedInput::Bytes(bytes), window, ..WriteSpec::default() };
+        let spec = WriteSpec { input: Some(TypedInput::Bytes(bytes)), window, ..WriteSpec::default() };
         Ok(self.yard.write(&TerminalRef::Id(at), spec).await?.commit())
     }
 
@@ -55,7 +57,7 @@ impl InProcess {
 /// A window that ends at `until`, shows at most 50 tokens, and waits at most `longest`.
 pub(crate) fn until(until: &str, longest: Duration) -> WindowSpec {
     WindowSpec {
-        yield_ms: Some(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)),
+        yield_ms: Some(i64::try_from(longest.as_millis()).unwrap_or(i64::MAX)),
         max_tokens: Some(50),
         until: vec![until.to_owned()],
     }

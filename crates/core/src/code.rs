@@ -123,11 +123,17 @@ codes! {
     InboxFull = "inbox_full", retry yes, hint "wait until some are delivered, or cancel some";
     /// Every short id of this server's life is used up.
     IdsExhausted = "ids_exhausted", retry no, hint "restart the server: short ids are never given twice in one life";
+    /// A limit cannot be held here.
+    LimitUnavailable = "limit_unavailable", retry no, hint "leave it out, or add `--best-effort` to start without it";
     /// A limit on the number of terminals is reached.
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
     Unsupported = "unsupported", retry no, hint "";
-    /// The condition cannot hold on this terminal.
+    /// The place where the program was to run cannot be reached, or lets nobody in.
+    BackendUnreachable = "backend_unreachable", retry yes, hint "`ptyard doctor` shows which places can be reached; the message says why";
+    /// The image, container, host or pane does not exist.
+    PlaceNotFound = "place_not_found", retry no, hint "check what stands behind the colon of `--backend`";
+    /// There is no such condition.
     UnsupportedCondition = "unsupported_condition", retry no, hint "conditions are exit, quiet:MS, regex:RE, prompt and status:NAME";
     /// The signal name is unknown.
     UnknownSignal = "unknown_signal", retry no, hint "for example INT, TERM, KILL, HUP, USR1 or a number 1..=64";
@@ -143,6 +149,12 @@ codes! {
     NoServer = "no_server", retry yes, hint "leave out `--no-start`, or run `ptyard serve`";
     /// The server speaks another version of the protocol.
     Incompatible = "incompatible_server", retry no, hint "`ptyard stop` ends it; the next command starts this version";
+    /// The keeper of the running programs speaks another version of the protocol.
+    IncompatibleKeeper = "incompatible_keeper", retry no, hint "the version that started the programs can still be used; it names both";
+    /// The state directory was written by a version with another format.
+    IncompatibleState = "incompatible_state", retry no, hint "use the version it names, or give another `--state DIR`";
+    /// Another version of the server takes this one's place.
+    Replaced = "server_replaced", retry yes, hint "ask again: programs, ids and offsets stay as they are; `ptyard read` shows whether what was sent came through";
     /// The server is shutting down.
     Stopping = "stopping", retry yes, hint "try again when it has restarted";
     /// There is no profile of this name.

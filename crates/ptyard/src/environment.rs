@@ -51,12 +51,22 @@ pub(crate) fn of_caller() -> BTreeMap<String, String> {
         .collect()
 }
 
+/// What a server needs to run at all, and where its places elsewhere are: addresses and paths, no keys.
+const OF_PLACES: &[&str] = &[
+    "DOCKER_CERT_PATH",
+    "DOCKER_HOST",
+    "DOCKER_TLS_VERIFY",
+    "LD_LIBRARY_PATH",
+    "RUST_BACKTRACE",
+    "TMUX_TMPDIR",
+];
+
 /// Whether a server keeps `name`. Every program of the server's user can read the server's environment in `/proc`, so it
 /// holds no more than it needs.
 fn is_kept_by_a_server(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let needed = is_stated(name) && name != "SSH_AUTH_SOCK";
-    needed || name.starts_with("PTYARD_") || matches!(name, "LD_LIBRARY_PATH" | "RUST_BACKTRACE")
+    needed || name.starts_with("PTYARD_") || OF_PLACES.contains(&name)
 }
 
 /// Replaces this process with itself in an environment without whatever a server does not need: a variable that was

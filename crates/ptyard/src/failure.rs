@@ -2,6 +2,7 @@
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{ErrorBody, ErrorReply};
+use ptyard_server::hint_of;
 
 use crate::client::ClientError;
 
@@ -82,9 +83,13 @@ impl Failure {
 }
 
 impl From<ErrorBody> for Failure {
-    fn from(body: ErrorBody) -> Self {
-        let status = code_of(&body).map_or(status::FAILED, exit_status);
-        Self { body, status }
+    fn from(mut body: ErrorBody) -> Self {
+        let code = code_of(&body);
+        // What the server says in HTTP's words is said in the command line's; what it says of this case stays.
+        if let Some(code) = code.filter(|code| body.hint == hint_of(*code)) {
+            code.hint().clone_into(&mut body.hint);
+        }
+        Self { body, status: code.map_or(status::FAILED, exit_status) }
     }
 }
 
@@ -108,9 +113,13 @@ pub fn exit_status(code: ErrorCode) -> u8 {
     use ErrorCode as C;
     match code {
         C::NoServer => status::NO_SERVER,
-        C::InvalidArgument | C::InvalidSize | C::InvalidRegex | C::UnknownSignal | C::UnknownKey => {
-            status::USAGE
-        }
+        C::InvalidArgument
+        | C::InvalidSchedule
+        | C::InvalidSize
+        | C::InvalidRegex
+        | C::UnsupportedCondition
+        | C::UnknownSignal
+        | C::UnknownKey => status::USAGE,
         C::UnknownTerminal
         | C::TerminalRemoved
         | C::TerminalExited
@@ -143,13 +152,27 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::MessageSettled
         | C::InboxFull
         | C::IdsExhausted
+        | C::LimitUnavailable
         | C::TooManyTerminals
         | C::Unsupported
-        | C::UnsupportedCondition
+        | C::BackendUnreachable
+        | C::PlaceNotFound
         | C::Survivors
         | C::Unauthorized
         | C::Forbidden
         | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState
+        | C::Replaced
+        | C::UnknownProfile
+        | C::InvalidProfile
+        | C::UnknownSession
+        | C::SelfSend
+        | C::NoReceiver
+        | C::TooDeep
+        | C::UnknownHandoff
+        | C::UnknownFlow
+        | C::NotAsking
         | C::Stopping
         | C::UnknownProfile
         | C::InvalidProfile
@@ -176,6 +199,20 @@ mod tests {
             assert!((1..=3).contains(&status), "{code}");
             assert_eq!(status == status::NO_SERVER, code == ErrorCode::NoServer, "{code}");
         }
+    }
+
+    #[test]
+    fn a_hint_in_the_words_of_http_becomes_one_of_the_command_line_and_any_other_stays() {
+        let body = |hint: &str| ErrorBody {
+            code: ErrorCode::CwdNotFound.as_str().into(),
+            message: "m".into(),
+            hint: hint.into(),
+            retryable: false,
+        };
+        let shown = |hint: &str| Failure::from(body(hint)).body().hint.clone();
+        assert!(!hint_of(ErrorCode::CwdNotFound).contains("--"));
+        assert!(shown(hint_of(ErrorCode::CwdNotFound)).contains("`--cwd`"));
+        assert_eq!(shown("try this"), "try this");
     }
 
     #[test]

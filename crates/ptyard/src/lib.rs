@@ -15,12 +15,15 @@ pub mod client;
 mod environment;
 pub mod failure;
 mod keep;
+mod logging;
 mod mcp;
+mod places;
 mod print;
 mod run;
 mod serve;
 mod start;
 mod state;
+mod takeover;
 
 use std::process::ExitCode;
 

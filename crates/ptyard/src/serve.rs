@@ -6,26 +6,42 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
-use ptyard_server::{Server, ServerConfig};
+use ptyard_server::{Ground, Served, Server, ServerConfig};
+use ptyard_terminal::local::keeper::UpgradeFrom;
 use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
 use crate::keep;
+use crate::logging::{self, LogFilter};
+use crate::places;
 use crate::start::{self, Readiness};
 use crate::state::State;
+use crate::takeover;
 
 /// How long the keeper may take to go after the last program and the server.
 const KEEPER_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where a server runs.
+/// What a server does about one that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// In the caller's terminal.
-    Foreground,
-    /// In a session of its own, with the log as its output.
-    Background,
+pub(crate) enum Begin {
+    /// It does not start.
+    Fresh,
+    /// It takes its place.
+    Replace,
+}
+
+/// What the one who runs a server may say.
+#[derive(Debug)]
+pub(crate) struct ServeOptions {
+    /// Where it runs.
+    pub(crate) ground: Ground,
+    /// What it does about one that runs.
+    pub(crate) begin: Begin,
+    /// A loopback address to listen on as well.
+    pub(crate) listen: Option<SocketAddr>,
+    /// How much it logs, and its keeper.
+    pub(crate) log: Option<LogFilter>,
 }
 
 /// Who waits for the server to listen.
@@ -52,14 +68,14 @@ impl Watcher {
 }
 
 /// Serves until a signal or `ptyard stop` ends it.
-pub(crate) fn serve(state: &State, ground: Ground, listen: Option<SocketAddr>) -> Result<(), Failure> {
-    log_to_stderr();
+pub(crate) fn serve(state: &State, options: &ServeOptions) -> Result<(), Failure> {
+    logging::to_stderr(options.log.as_ref());
     state.prepare()?;
-    let mut watcher = match ground {
+    let mut watcher = match options.ground {
         Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
         Ground::Background => Watcher::Pipe(Readiness::on_stdout(state)?),
     };
-    let outcome = detach(ground).and_then(|()| run(state, listen, &mut watcher));
+    let outcome = detach(options.ground).and_then(|()| run(state, options, &mut watcher));
     outcome.inspect_err(|failure| watcher.failed(failure))
 }
 
@@ -75,7 +91,7 @@ fn detach(ground: Ground) -> Result<(), Failure> {
     std::env::set_current_dir("/").map_err(failed)
 }
 
-fn run(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
+fn run(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<(), Failure> {
     if let Err(error) = ptyard_terminal::local::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
@@ -83,7 +99,16 @@ fn run(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Resu
         .enable_all()
         .build()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
-    let served = runtime.block_on(host(state, listen, watcher));
+    let served = match runtime.block_on(host(state, options, watcher)) {
+        // Everything is as after a crash, which the next server knows how to go on from, but that nobody was cut off.
+        Ok(Served::Leaving(_yard)) => std::process::exit(0),
+        Ok(Served::Stopped) => Ok(()),
+        Err(failure) => {
+            // Dropping the runtimes would end the programs of the server before: they are for one that can start.
+            std::mem::forget(runtime);
+            return Err(failure);
+        }
+    };
     // With it go the last descriptors of programs, and the connection to the keeper.
     drop(runtime);
     if served.is_ok() && !keep::place(state).wait_until_gone(KEEPER_LIMIT) {
@@ -106,27 +131,36 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-async fn host(state: &State, listen: Option<SocketAddr>, watcher: &mut Watcher) -> Result<(), Failure> {
+async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<Served, Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
-    let config = YardConfig { keeper: Some(keep::command(state)?), ..YardConfig::new(state.dir()) };
+    let (left, upgrade) = match options.begin {
+        Begin::Fresh => (None, UpgradeFrom::Older),
+        Begin::Replace => (takeover::take_over(state).await?, UpgradeFrom::Any),
+    };
+    let config = YardConfig {
+        keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
+        elsewhere: places::backends(),
+        ..YardConfig::new(state.dir())
+    };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
-    let config =
-        ServerConfig { socket: state.socket(), listen, ..ServerConfig::in_state(state.dir().to_owned()) };
-    let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let config = ServerConfig {
+        socket: state.socket(),
+        listen: options.listen.or(left),
+        ground: options.ground,
+        ..ServerConfig::in_state(state.dir().to_owned())
+    };
+    let server = match Server::bind(config, yard.clone()) {
+        Ok(server) => server,
+        Err(error) => {
+            yard.let_go();
+            return Err(Failure::new(error.code(), error.to_string()));
+        }
+    };
+    drop(yard);
     if let Some(address) = server.tcp_address() {
         tracing::info!(%address, "listening; the token is in the state directory's file `token`");
     }
     watcher.ready();
-    server.serve(stop).await;
-    Ok(())
-}
-
-/// What the server has to say goes to stderr: its own terminal, or the log. `PTYARD_LOG` says how much, for example
-/// `ptyard=debug`.
-pub(crate) fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("PTYARD_LOG").unwrap_or_else(|_| EnvFilter::new("warn,ptyard=info"));
-    // It fails only when it was set already.
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
+    Ok(server.serve(stop).await)
 }

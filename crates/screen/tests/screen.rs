@@ -21,6 +21,18 @@ fn case_a04_a_progress_bar_is_one_line() {
 }
 
 #[test]
+fn case_a02_controls_of_8_bits_mean_nothing_on_the_screen_and_in_plain_text() {
+    for control in '\u{80}'..='\u{9f}' {
+        for text in
+            [format!("a{control}31mb"), format!("a\x1b[3{control}1mb"), format!("a{control}0;t{control}b")]
+        {
+            let shown = view(40, 2, text.clone()).to_text();
+            assert_eq!(shown, format!("{}\n", ptyard_core::plain::strip(&text)), "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn case_a05_inside_a_synchronized_update_the_frame_before_it_is_shown() {
     let mut screen = screen(20, 3);
     screen.feed(b"old", at(0));

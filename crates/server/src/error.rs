@@ -7,6 +7,7 @@ use ptyard_core::size::SizeError;
 use ptyard_yard::YardError;
 
 use crate::api::{ErrorBody, ErrorReply};
+use crate::stop::Ending;
 
 /// The HTTP status of a code.
 ///
@@ -47,13 +48,17 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::TooDeep
         | C::NotAsking
         | C::MessageSettled
-        | C::Incompatible => StatusCode::CONFLICT,
+        | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState => StatusCode::CONFLICT,
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
         C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
-        C::ProgramNotFound | C::ProgramNotExecutable | C::CwdNotFound | C::CwdNotAccessible => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        C::ProgramNotFound
+        | C::ProgramNotExecutable
+        | C::CwdNotFound
+        | C::CwdNotAccessible
+        | C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
         C::InputQueueFull | C::InboxFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
         C::SpawnFailed
         | C::StateUnwritable
@@ -62,9 +67,37 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::StoreNewer
         | C::Survivors
         | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        C::Unsupported => StatusCode::NOT_IMPLEMENTED,
-        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
+        C::BackendUnreachable => StatusCode::BAD_GATEWAY,
+        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping | C::Replaced => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+/// The next step after a code, in the words of HTTP; empty when there is none.
+///
+/// The code's own hint names commands and options of the command line where these are what helps. What only whoever
+/// runs the server can mend stays in those words.
+#[must_use]
+pub const fn hint_of(code: ErrorCode) -> &'static str {
+    use ErrorCode as C;
+    match code {
+        C::UnknownTerminal => "GET /v1/terminals lists the terminals that exist",
+        C::TerminalExited => "its output can still be read: GET /v1/terminals/{id}/output",
+        C::TerminalRunning => "POST /v1/terminals/{id}/kill ends it first",
+        C::NoStdin => "start the command with `tty: true` or `stdin: \"pipe\"`",
+        C::NotATty => "start the command with `tty: true`",
+        C::RawMode => "the program reads raw keys; send the key it ends on (`keys: C-d`) or kill it",
+        C::ProgramNotFound => "give a path, or a PATH that holds it in `env`",
+        C::CwdNotFound => "nothing was run; create the directory or give another `cwd`",
+        C::OutputEvicted => "read from the oldest offset kept: `log.start` of GET /v1/terminals/{id}",
+        C::OffsetBeyondEnd => "the end is `log.end` of GET /v1/terminals/{id}",
+        C::InputTooLarge => "send it in parts",
+        C::LimitUnavailable => "leave it out, or set `best_effort: true` to start without it",
+        C::TooManyTerminals => "end some with POST /v1/terminals/{id}/kill, or DELETE ended ones",
+        _ => code.hint(),
     }
 }
 
@@ -124,8 +157,11 @@ impl ApiError {
     }
 
     /// The server is on its way out.
-    pub(crate) fn stopping() -> Self {
-        Self::new(ErrorCode::Stopping, "the server is shutting down")
+    pub(crate) fn stopping(ending: Ending) -> Self {
+        match ending {
+            Ending::Stop => Self::new(ErrorCode::Stopping, "the server is shutting down"),
+            Ending::Leave => Self::new(ErrorCode::Replaced, "another server takes the place of this one"),
+        }
     }
 
     /// The stable code.
@@ -152,7 +188,7 @@ impl IntoResponse for ApiError {
             error: ErrorBody {
                 code: self.code.as_str().to_owned(),
                 message: self.message,
-                hint: self.hint.unwrap_or(self.code.hint()).to_owned(),
+                hint: self.hint.unwrap_or(hint_of(self.code)).to_owned(),
                 retryable: self.code.is_retryable(),
             },
         };
@@ -160,7 +196,7 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.code == ErrorCode::Stopping {
+        if matches!(self.code, ErrorCode::Stopping | ErrorCode::Replaced) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if self.status == StatusCode::UPGRADE_REQUIRED {
@@ -182,6 +218,16 @@ mod tests {
             if code.is_retryable() {
                 assert!(status.as_u16() == 429 || status.is_server_error(), "{code} is {status}");
             }
+        }
+    }
+
+    #[test]
+    fn hints_to_callers_name_nothing_of_the_command_line() {
+        use ErrorCode as C;
+        let operators = [C::StateUnwritable, C::StateLocked, C::StateForeign, C::NoServer, C::Incompatible];
+        for &code in ErrorCode::ALL.iter().filter(|code| !operators.contains(code)) {
+            let hint = hint_of(code);
+            assert!(!hint.contains("--") && !hint.contains("ptyard "), "{code}: {hint}");
         }
     }
 

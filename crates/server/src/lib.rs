@@ -25,10 +25,10 @@ mod stop;
 mod translate;
 mod viewer;
 
-pub use error::status_of;
+pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;
-pub use server::{Server, ServerConfig, ServerError};
+pub use server::{Ground, Served, Server, ServerConfig, ServerError};
 pub use speaker::{TERMINAL_HEADER, TOKEN_HEADER};
 
 /// Most bytes of a request's body: 16 MiB, a paste nobody types and memory nobody misses.

@@ -32,16 +32,14 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// The next peer that may come in.
+    /// The next peer, and how it came in.
     pub(crate) async fn accept(&self) -> io::Result<(Socket, Entrance)> {
         let (socket, entrance) = match self {
-            Self::Unix(listener) => loop {
+            Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                if is_own_user(&stream) {
-                    break (Socket::Unix(stream), Entrance::Unix);
-                }
-                tracing::warn!("dropped a connection of another user");
-            },
+                let entrance = if is_own_user(&stream) { Entrance::Unix } else { Entrance::Stranger };
+                (Socket::Unix(stream), entrance)
+            }
             Self::Tcp(listener, gate) => {
                 let (stream, _) = listener.accept().await?;
                 if let Err(error) = stream.set_nodelay(true) {

@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{agents, events, life, look, meta, stream, windows};
+use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -40,10 +40,16 @@ use crate::routes::{agents, events, life, look, meta, stream, windows};
         agents::session,
         agents::shut_down,
         agents::profiles,
+        mail::send,
+        mail::inbox,
+        mail::message,
+        mail::cancel,
+        mail::retry,
         events::events,
         meta::version,
         meta::openapi,
         meta::stop,
+        meta::replace,
         meta::health,
     ),
     components(schemas(ClientNote)),
@@ -101,7 +107,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 16);
+        assert_eq!(paths.len(), 17);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];

@@ -117,6 +117,8 @@ pub(crate) enum Entrance {
     Unix,
     /// Through TCP: every request is checked.
     Tcp(Arc<Gate>),
+    /// Through the Unix socket, as another user: every request is refused, with a word.
+    Stranger,
 }
 
 /// The other end of a connection. Clones share it.

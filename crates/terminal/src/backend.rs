@@ -12,10 +12,19 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
+use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
+
+mod abilities;
+
+pub use abilities::{
+    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, Questions, SignalReach,
+    SizeKnown, Streams,
+};
 
 /// How a program's standard streams are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +62,65 @@ pub struct StartSpec {
     pub id: TerminalId,
     /// Program and arguments, passed as they are: no shell reads them. Never empty.
     pub argv: Vec<String>,
-    /// The working directory, absolute.
+    /// The working directory, absolute; empty is where programs of a place elsewhere start by themselves, which
+    /// [`Grounds::Here`] does not have.
     pub cwd: PathBuf,
-    /// The whole environment: what is not here, the program does not see.
+    /// The whole environment: what is not here, the program does not see. Elsewhere ([`Grounds::Elsewhere`]) the
+    /// place's own variables come in addition.
     pub env: BTreeMap<String, String>,
     /// Its standard streams.
     pub io: Io,
+    /// What the operating system is to hold it to.
+    pub ceilings: Ceilings,
+}
+
+/// What becomes of a start whose ceilings cannot all be held here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Unheld {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It goes on without them, and says which in [`Started::unheld`].
+    Tell,
+}
+
+/// What the operating system is to hold a program and all it starts to. `None` is no ceiling.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ceilings {
+    /// Most memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Most processes and threads.
+    pub processes: Option<u32>,
+    /// Where one cannot be held.
+    pub unheld: Unheld,
+}
+
+impl Ceilings {
+    /// The ceilings that can be held, and those that cannot, each with the reason `why_not` gave.
+    ///
+    /// # Errors
+    /// `limit_unavailable` when there is one that cannot be held, and that was not to be.
+    pub fn split(
+        self,
+        why_not: impl Fn(Limit) -> Option<String>,
+    ) -> Result<(Self, Vec<(Limit, String)>), StartError> {
+        let asked = self.memory_bytes.map(|_| Limit::Memory).into_iter();
+        let asked = asked.chain(self.processes.map(|_| Limit::Processes));
+        let unheld: Vec<_> = asked.filter_map(|limit| Some((limit, why_not(limit)?))).collect();
+        if let (Unheld::Refuse, Some((limit, why))) = (self.unheld, unheld.first()) {
+            let message = format!("the limit {limit} cannot be held: {why}");
+            return Err(StartError { code: ErrorCode::LimitUnavailable, message });
+        }
+        let mut held = self;
+        for (limit, _) in &unheld {
+            match limit {
+                Limit::Memory => held.memory_bytes = None,
+                Limit::Processes => held.processes = None,
+                Limit::Wall | Limit::Idle => {}
+            }
+        }
+        Ok((held, unheld))
+    }
 }
 
 /// A program that runs: its ends.
@@ -69,8 +131,12 @@ pub struct Started {
     pub sink: Option<Box<dyn Sink>>,
     /// Everything else.
     pub control: Box<dyn Control>,
+    /// Who answers what it asks its terminal.
+    pub questions: Questions,
     /// Process id on the backend's side, when it has one.
     pub pid: Option<u32>,
+    /// The ceilings it is not held to, each with the reason.
+    pub unheld: Vec<(Limit, String)>,
 }
 
 /// A program that an earlier server started, and that is still there.
@@ -86,12 +152,39 @@ pub struct Earlier {
 /// A future owned by whoever asked.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Whose environment and files the programs of a backend see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// Those of this machine and user.
+    Here,
+    /// Those of another place: nothing of this machine's environment means anything there.
+    Elsewhere,
+}
+
 /// A place where programs run.
 pub trait Backend: Send + Sync {
     /// The word for it: `local`, `docker`, ...
     fn name(&self) -> &'static str;
 
-    /// Starts a program. When the future is dropped, or fails, nothing is left running.
+    /// Whose environment and files its programs see.
+    fn grounds(&self) -> Grounds {
+        Grounds::Here
+    }
+
+    /// What it can do. The rest is refused with [`ControlError::Unsupported`].
+    fn abilities(&self) -> Abilities {
+        Abilities::EVERYTHING
+    }
+
+    /// The same backend at one of its places, as it is written behind the colon of `docker:IMAGE` or `ssh:HOST`;
+    /// empty when nothing was written. A backend without places refuses any.
+    ///
+    /// # Errors
+    /// When there can be no such place. Whether it can be reached is seen when a program is started.
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError>;
+
+    /// Starts a program. When the future is dropped, or fails, nothing is left running. Ceilings that cannot be held here
+    /// are dealt with as they say.
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>>;
 
     /// The programs that an earlier server started here and that outlived it; given once.
@@ -136,7 +229,8 @@ pub struct Signal(pub i32);
 pub struct KillReport {
     /// Processes that lived when the kill began.
     pub found: u32,
-    /// The last signal that was needed: 15 when they left in the grace, 9 when not; `None` when nothing lived.
+    /// The last signal that was needed: 15 when they left in the grace (1 when the program left at the hang-up that comes
+    /// with it), 9 when not; `None` when nothing lived.
     pub last_signal: Option<i32>,
     /// Processes that still live.
     pub survivors: Vec<u32>,
@@ -149,10 +243,36 @@ pub struct TtyState {
     pub line_mode: bool,
     /// Input is echoed (ECHO).
     pub echo: bool,
+    /// The settings are those of a line editor that reads keys (raw, with signals, and with the key switched off that takes
+    /// the next one literally): readline and libedit have them while they read, and whatever they run has not.
+    pub line_editor: bool,
+    /// C-s stops the output and C-q lets it go on (IXON). Off until a program wants it.
+    pub flow_control: bool,
     /// Process group in the foreground.
     pub foreground_group: Option<u32>,
     /// Whether that group is the program's own, rather than that of something it started.
     pub program_in_foreground: bool,
+}
+
+impl TtyState {
+    /// What the settings `modes` say, when `foreground_group` is in the foreground and the program's own is `own_group`.
+    #[must_use]
+    pub fn of(modes: &Termios, foreground_group: Option<u32>, own_group: u32) -> Self {
+        let local = modes.local_modes;
+        Self {
+            line_mode: local.contains(LocalModes::ICANON),
+            echo: local.contains(LocalModes::ECHO),
+            // Line editors of the readline kind change all settings in one step, so there is no moment at which they
+            // read and do not look like it. Full-screen programs either take signals as keys too, or leave the
+            // literal-next key alone.
+            line_editor: !local.intersects(LocalModes::ICANON | LocalModes::ECHO)
+                && local.contains(LocalModes::ISIG)
+                && modes.special_codes[SpecialCodeIndex::VLNEXT] == 0,
+            flow_control: modes.input_modes.contains(InputModes::IXON),
+            foreground_group,
+            program_in_foreground: foreground_group == Some(own_group),
+        }
+    }
 }
 
 /// The remaining controls of a program.
@@ -166,12 +286,17 @@ pub trait Control: Send {
     /// Sends a signal. After the exit was seen, no kill(2) is issued: [`ControlError::Exited`].
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError>;
 
-    /// Ends the whole tree, children that left the session included: HUP and TERM, after `grace` KILL, then looks
+    /// Ends the whole tree, children that left the session included: TERM and HUP, after `grace` KILL, then looks
     /// until nothing lives or a stated time has passed. Runs to its end even if the future it returns is dropped.
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport>;
 
     /// How many processes of the tree still live, the program itself not counted.
     fn descendants(&mut self) -> u32;
+
+    /// Ready once the program has reached a ceiling that does not end it by itself: the caller is to end it.
+    fn poll_ceiling(&mut self, _cx: &mut Context<'_>) -> Poll<Limit> {
+        Poll::Pending
+    }
 
     /// The line discipline now; `None` without a tty.
     fn tty_state(&mut self) -> Option<TtyState>;
@@ -190,6 +315,17 @@ pub struct StartError {
     pub code: ErrorCode,
     /// What happened, with the operating system's word for it.
     pub message: String,
+}
+
+impl StartError {
+    /// A backend without places was given one.
+    #[must_use]
+    pub fn no_places(backend: &str, place: &str) -> Self {
+        Self {
+            code: ErrorCode::InvalidArgument,
+            message: format!("the {backend} backend has no places, so {backend}:{place} is none"),
+        }
+    }
 }
 
 /// Why a control did nothing.

@@ -12,13 +12,16 @@ use tokio::time::Instant;
 pub struct Clock {
     epoch: Instant,
     wall_epoch: SystemTime,
+    boot_epoch: Duration,
 }
 
 impl Clock {
     /// A clock whose epoch is now.
     #[must_use]
     pub fn start() -> Self {
-        Self { epoch: Instant::now(), wall_epoch: SystemTime::now() }
+        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let boot_epoch = Duration::try_from(since_boot).unwrap_or_default();
+        Self { epoch: Instant::now(), wall_epoch: SystemTime::now(), boot_epoch }
     }
 
     /// Now.
@@ -38,6 +41,19 @@ impl Clock {
     #[must_use]
     pub fn wall(&self, moment: Moment) -> SystemTime {
         self.wall_epoch + moment.since_epoch()
+    }
+
+    /// The time from the machine's boot to `moment`, the time it was suspended left out: what a moment means to another
+    /// process, whatever becomes of the wall time.
+    #[must_use]
+    pub fn since_boot(&self, moment: Moment) -> Duration {
+        self.boot_epoch.saturating_add(moment.since_epoch())
+    }
+
+    /// The moment `since_boot` after the machine's boot; this clock's epoch when it was before that.
+    #[must_use]
+    pub fn at_boot(&self, since_boot: Duration) -> Moment {
+        Moment::from_epoch(since_boot.saturating_sub(self.boot_epoch))
     }
 
     /// Sleeps until `moment`; for good when it is `None`.

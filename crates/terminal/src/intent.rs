@@ -6,12 +6,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use ptyard_core::Limit;
+
 use crate::actor::KilledBy;
 
 const FILE: &str = "ending";
 
-/// Everybody who kills.
+/// Everybody who kills, limits aside.
 const KILLERS: [KilledBy; 4] = [KilledBy("kill"), KilledBy("prune"), KilledBy("stop"), KilledBy("remove")];
+
+fn killers() -> impl Iterator<Item = KilledBy> {
+    KILLERS.into_iter().chain(Limit::ALL.map(|limit| KilledBy(limit.by())))
+}
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +45,7 @@ impl Intent {
         let text = fs::read_to_string(directory.join(FILE)).ok()?;
         match text.parse() {
             Ok(signal) => Some(Self::Signal(signal)),
-            Err(_) => KILLERS.into_iter().find(|by| by.0 == text).map(Self::Kill),
+            Err(_) => killers().find(|by| by.0 == text).map(Self::Kill),
         }
     }
 }
@@ -52,7 +58,9 @@ mod tests {
     fn the_last_intent_counts_and_none_is_none() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Intent::of(directory.path()), None);
-        for intent in [Intent::Signal(15), Intent::Kill(KilledBy("stop"))] {
+        for intent in
+            [Intent::Signal(15), Intent::Kill(KilledBy("stop")), Intent::Kill(KilledBy(Limit::Wall.by()))]
+        {
             intent.note(directory.path()).unwrap();
             assert_eq!(Intent::of(directory.path()), Some(intent));
         }

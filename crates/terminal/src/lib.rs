@@ -6,6 +6,7 @@
 //!
 //! This is the only crate of the workspace that may contain `unsafe`, all of it in `sys`.
 
+mod activity;
 mod actor;
 pub mod agent;
 pub mod backend;
@@ -22,7 +23,7 @@ mod sys;
 mod terminal;
 mod window;
 
-pub use actor::{Killed, KilledBy, Look, Run, Typed, Written};
+pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
 pub use clock::Clock;
 pub use cursor::{SharedCursor, Turn};
 pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};
@@ -31,4 +32,4 @@ pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
-pub use window::{Ready, TextUse, WindowCall, WindowCursor};
+pub use window::{Handover, Ready, TextUse, WindowCall, WindowCursor};

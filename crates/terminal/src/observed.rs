@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ptyard_core::{Moment, Size};
+use ptyard_core::{Limit, Moment, Size};
 use ptyard_screen::scan::ProgramStatus;
 
 use crate::actor::Run;
@@ -58,6 +58,8 @@ pub enum TerminalEvent {
     HeldBack(String),
     /// The log can be written again.
     Resumed,
+    /// The program reached a limit and is being ended.
+    LimitReached(Limit),
     /// The program ended and its output was drained.
     Exited(ptyard_core::Exit, Moment),
 }

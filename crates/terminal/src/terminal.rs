@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::turn::StatusReport;
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use ptyard_screen::Modes;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::actor::{self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, Typed, Watched, Written};
+use crate::actor::{
+    self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, TimeLimits, Typed, Watched, Written,
+};
 use crate::backend::{
     Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
 };
@@ -34,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) id: TerminalId,
     pub(crate) io: Io,
     pub(crate) pid: Option<u32>,
+    unheld: Vec<(Limit, String)>,
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
@@ -85,6 +88,8 @@ pub struct Surroundings {
     pub log: LogConfig,
     /// Who is told what happens.
     pub observer: Arc<dyn Observer>,
+    /// When the program has had its time.
+    pub limits: TimeLimits,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -118,17 +123,14 @@ impl Terminal {
 
     /// Goes on with a program that an earlier server started, from its log as it is. Blocks for some milliseconds when
     /// the log is long.
-    ///
-    /// # Errors
-    /// When the log cannot be written; the program is ended then.
     pub fn resume(
         earlier: Earlier,
+        log: LogWriter,
         resumed: Resumed<'_>,
         surroundings: Surroundings,
-    ) -> Result<Self, TerminalError> {
+    ) -> Self {
         let Earlier { id, started, unseen_from } = earlier;
         let Resumed { io, directory, position } = resumed;
-        let log = LogWriter::reopen(directory, surroundings.log)?;
         let io = match io {
             Io::Tty(size) => Io::Tty(size),
             Io::Pipes(_) if started.sink.is_some() => Io::Pipes(Stdin::Pipe),
@@ -136,14 +138,14 @@ impl Terminal {
         };
         let sizes = sizes::of(directory, io.size());
         let cursor = SharedCursor::at(position.min(log.end()));
-        Ok(Self::run(id, io, started, log, sizes, cursor, Past::Earlier { unseen_from }, surroundings))
+        Self::run(id, io, started, log, sizes, cursor, Past::Earlier { unseen_from }, surroundings)
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that a terminal is made of, in one place")]
     fn run(
         id: TerminalId,
         io: Io,
-        started: Started,
+        mut started: Started,
         log: LogWriter,
         sizes: Vec<(u64, Size)>,
         cursor: SharedCursor,
@@ -151,6 +153,7 @@ impl Terminal {
         surroundings: Surroundings,
     ) -> Self {
         let (reader, pid) = (log.reader(), started.pid);
+        let unheld = std::mem::take(&mut started.unheld);
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
         let Watched { commands, progress, milestones, status } = actor::spawn(Parts {
@@ -161,12 +164,14 @@ impl Terminal {
             reader: reader.clone(),
             observed: Arc::clone(&observed),
             observer: surroundings.observer,
+            limits: surroundings.limits,
             past,
         });
         let inner = Inner {
             id,
             io,
             pid,
+            unheld,
             clock: surroundings.clock,
             log: reader,
             progress,
@@ -205,6 +210,7 @@ impl Terminal {
             id,
             io,
             pid: None,
+            unheld: Vec::new(),
             clock,
             log: found.reader,
             milestones: progress.clone(),
@@ -235,6 +241,12 @@ impl Terminal {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.inner.pid
+    }
+
+    /// The ceilings that it was started without, each with the reason.
+    #[must_use]
+    pub fn unheld(&self) -> &[(Limit, String)] {
+        &self.inner.unheld
     }
 
     /// Its log.

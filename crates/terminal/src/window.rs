@@ -78,19 +78,42 @@ impl Ready {
         &self.collected
     }
 
+    /// Hands the window over and moves the cursor, in one step.
+    #[must_use]
+    pub fn commit(self) -> Collected {
+        let (collected, handover) = self.into_parts();
+        handover.commit();
+        collected
+    }
+
+    /// The window, to be made into something else, and the right to hand it over.
+    #[must_use]
+    pub fn into_parts(self) -> (Collected, Handover) {
+        let Self { collected, turn } = self;
+        let next = collected.next;
+        (collected, Handover { turn, next })
+    }
+}
+
+/// The right to hand a window over. Dropped, nothing has moved.
+#[derive(Debug)]
+pub struct Handover {
+    turn: Option<Turn>,
+    next: u64,
+}
+
+impl Handover {
     /// Whether handing it over moves the shared cursor.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// Hands the window over and moves the cursor, in one step.
-    #[must_use]
-    pub fn commit(self) -> Collected {
+    /// Moves the cursor.
+    pub fn commit(self) {
         if let Some(turn) = self.turn {
-            turn.commit(self.collected.next);
+            turn.commit(self.next);
         }
-        self.collected
     }
 }
 

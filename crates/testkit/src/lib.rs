@@ -1,7 +1,8 @@
-//! Test support: a backend whose programs do exactly what a test says, when it says so, and a stand-in for a coding
-//! agent.
+//! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent,
+//! and the [`conformance`] suite that every backend has to pass.
 
 pub mod agent;
+pub mod conformance;
 mod scripted;
 
 pub use scripted::{Script, ScriptedBackend};

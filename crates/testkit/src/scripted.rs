@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
-    Backend, BoxFuture, Control, ControlError, KillReport, Signal, Sink, Source, StartError, StartSpec,
-    Started, Target, TtyState,
+    Backend, BoxFuture, Control, ControlError, KillReport, Questions, Signal, Sink, Source, StartError,
+    StartSpec, Started, Target, TtyState,
 };
 use tokio::sync::Notify;
 
@@ -161,6 +161,10 @@ impl Backend for ScriptedBackend {
         "local"
     }
 
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        if place.is_empty() { Ok(self) } else { Err(StartError::no_places("local", place)) }
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         Box::pin(async move {
             if spec.argv[0] == "missing" {
@@ -169,6 +173,7 @@ impl Backend for ScriptedBackend {
                     message: "missing: not found".to_owned(),
                 });
             }
+            let (_, unheld) = spec.ceilings.split(|_| Some("scripts have no limits".to_owned()))?;
             let script =
                 self.next.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
             self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(spec.id, script.clone());
@@ -176,7 +181,9 @@ impl Backend for ScriptedBackend {
                 source: Box::new(End(script.clone())),
                 sink: Some(Box::new(End(script.clone()))),
                 control: Box::new(Controls(script)),
+                questions: Questions::Ours,
                 pid: None,
+                unheld,
             })
         })
     }

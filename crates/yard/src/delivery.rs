@@ -1,21 +1,20 @@
 //! A window on its way to its caller.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 
 use ptyard_core::Moment;
-use ptyard_terminal::{Ready, Written};
+use ptyard_terminal::{Handover, Ready, Written};
 
 use crate::entry::Entry;
 use crate::ids;
 use crate::position::Position;
-use crate::spec::Window;
+use crate::spec::{Naming, Window};
 use crate::yard::Yard;
 
 /// A window that is ready and not yet handed over. Dropped, it has cost nothing; [`Delivery::commit`] moves the cursor
 /// in the same step that hands the window over.
 pub struct Delivery {
-    ready: Ready,
+    handover: Handover,
     entry: Arc<Entry>,
     window: Window,
     now: Moment,
@@ -26,6 +25,8 @@ pub struct Delivery {
 pub(crate) struct InputOutcome {
     pub(crate) written: Option<Written>,
     pub(crate) removed: Option<u64>,
+    /// Whether it stopped the output, for a program that has flow control on.
+    pub(crate) stopped_output: bool,
 }
 
 impl Delivery {
@@ -36,15 +37,17 @@ impl Delivery {
         started: Moment,
         input: InputOutcome,
         warnings: Vec<String>,
+        naming: Naming,
     ) -> Self {
-        let collected = ready.collected();
+        let (collected, handover) = ready.into_parts();
         let now = yard.inner.clock.now();
-        let session_id = if collected.exit.is_some() { None } else { Some(entry.tell_short()) };
+        let is_told = collected.exit.is_none() && naming == Naming::Any;
+        let session_id = is_told.then(|| entry.tell_short());
         let window = Window {
             id: entry.id(),
             session_id,
-            output: collected.text.clone(),
-            exit: collected.exit.clone(),
+            output: collected.text,
+            exit: collected.exit,
             original_token_count: collected.original_token_count,
             from: collected.from,
             next: collected.next,
@@ -57,7 +60,7 @@ impl Delivery {
             removed: input.removed,
             warnings,
         };
-        Self { ready, entry, window, now }
+        Self { handover, entry, window, now }
     }
 
     /// The window.
@@ -69,19 +72,14 @@ impl Delivery {
     /// Hands it over: the cursor moves now.
     #[must_use]
     pub fn commit(self) -> Window {
-        let shared = self.ready.is_shared();
-        if shared {
+        let is_shared = self.handover.is_shared();
+        let position = Position { offset: self.window.next, end: self.window.exit.is_some() };
+        if is_shared {
             // Before the turn ends with the commit, so that nobody who comes later is overwritten.
-            let collected = self.ready.collected();
-            let position = Position { offset: collected.next, end: collected.exit.is_some() };
-            if let Err(error) = position.write(self.entry.terminal.log().dir())
-                && error.kind() != ErrorKind::NotFound
-            {
-                tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");
-            }
+            self.entry.note_position(position);
         }
-        let collected = self.ready.commit();
-        if shared && collected.exit.is_some() {
+        self.handover.commit();
+        if is_shared && position.end {
             self.entry.end_delivered();
         }
         self.entry.used(self.now);

@@ -1,13 +1,15 @@
 //! One terminal in the registry.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
 use ptyard_terminal::Terminal;
 use tokio::sync::watch;
 
-use crate::position::Position;
+use crate::position::{Position, PositionFile};
 use crate::record::Record;
 use crate::spec::Info;
 use crate::write::ends_line;
@@ -29,6 +31,7 @@ pub(crate) struct Entry {
     pub(crate) mail: watch::Sender<u64>,
     /// Counts the messages that began to wait, for the one who hands them over.
     pub(crate) arrivals: watch::Sender<u64>,
+    position: Mutex<PositionFile>,
 }
 
 impl Entry {
@@ -43,6 +46,7 @@ impl Entry {
             line_begun: AtomicUsize::new(0),
             mail: watch::channel(0).0,
             arrivals: watch::channel(0).0,
+            position: Mutex::default(),
         };
         entry.used(now);
         entry
@@ -68,6 +72,16 @@ impl Entry {
 
     pub(crate) fn was_told(&self) -> bool {
         self.told.load(Ordering::Acquire)
+    }
+
+    /// Writes down what was handed over on the shared cursor. Called by whoever has the turn.
+    pub(crate) fn note_position(&self, position: Position) {
+        let mut file = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write(position, self.terminal.log().dir())
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the cursor is not written down: a restart would show this window again");
+        }
     }
 
     pub(crate) fn end_delivered(&self) {
@@ -107,6 +121,7 @@ impl Entry {
         let progress = self.terminal.progress().borrow().clone();
         let bounds = self.terminal.log().bounds();
         let exit = progress.sealed.map(|sealed| sealed.exit);
+        let exit_is_known = exit.is_some();
         let short_holds = exit.is_none() || !self.delivered_end.load(Ordering::Acquire);
         Info {
             id: self.id(),
@@ -124,6 +139,7 @@ impl Entry {
             log_error: progress.held_back,
             cursor: self.terminal.cursor().position(),
             env: self.record.env.clone(),
+            limits: self.record.limits.info(*clock, exit_is_known),
             client: self.record.client.clone(),
             created_at: self.record.created_at,
             last_output_at: progress.last_output.map(|at| clock.wall(at)),

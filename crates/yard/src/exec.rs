@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
-use ptyard_terminal::backend::{Io, StartSpec};
+use ptyard_terminal::backend::{Grounds, Io, StartSpec};
 use ptyard_terminal::local::Identity;
-use ptyard_terminal::local::env::clean_environment;
+use ptyard_terminal::local::env::{clean_environment, environment_elsewhere};
 use ptyard_terminal::log::LogWriter;
 use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
 use crate::lane::LanesEnd;
+use crate::limits::Granted;
 use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
@@ -42,6 +43,7 @@ impl Yard {
     pub async fn exec(&self, spec: ExecSpec) -> Result<Delivery, YardError> {
         let started = self.inner.clock.now();
         let plan = WindowPlan::of(&spec.window, Call::Exec)?;
+        let naming = spec.naming;
         let (entry, warnings) = self.start_furnished(spec, |_, _, _| Ok(Furnishing::default())).await?;
         self.inner.config.pauses.point("exec.started").await;
         let call = WindowCall {
@@ -55,7 +57,8 @@ impl Yard {
             started,
         };
         let ready = entry.terminal.window(call).await?;
-        Ok(Delivery::new(self, entry, ready, started, InputOutcome::default(), warnings))
+        let outcome = InputOutcome::default();
+        Ok(Delivery::new(self, entry, ready, started, outcome, warnings, naming))
     }
 
     /// Starts a program. `furnish` is told its id, its directory and its environment, and says what it runs and what
@@ -67,26 +70,36 @@ impl Yard {
     ) -> Result<(Arc<Entry>, Vec<String>), YardError> {
         let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
+        let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
+        let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
         let directory = self.inner.state.terminal(place.id);
-        let env = clean_environment(place.id, &spec.caller_env, &spec.env, spec.io);
-        let furnishing = furnish(place.id, &directory, &env)?;
-        let given: BTreeMap<String, String> = spec.env.into_iter().chain(furnishing.env.clone()).collect();
-        let env = clean_environment(place.id, &spec.caller_env, &given, spec.io);
+        let environment = |given: &BTreeMap<String, String>| match grounds {
+            Grounds::Here => clean_environment(place.id, &spec.caller_env, given, spec.io),
+            Grounds::Elsewhere => environment_elsewhere(place.id, given, spec.io),
+        };
+        let furnishing = furnish(place.id, &directory, &environment(&spec.env))?;
+        let mut given = spec.env.clone();
+        given.extend(furnishing.env.clone());
+        let env = environment(&given);
         let argv = argv(furnishing.program.as_ref().unwrap_or(&spec.program), &env)?;
-        let cwd = cwd(spec.cwd.as_deref(), &env)?;
+        let cwd = cwd(spec.cwd.as_deref(), grounds, &env)?;
         self.remove_overdue();
 
         let shown = shown_environment(&env, &given);
-        let start = StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io };
+        let ceilings = limits.ceilings(spec.limits.unheld);
+        let start =
+            StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io, ceilings };
+        let log_config = limits.log(self.inner.config.log);
         let surroundings = Surroundings {
             clock: self.inner.clock,
-            log: self.inner.config.log,
+            log: log_config,
+            limits: limits.in_time(self.inner.clock),
             observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
             pauses: self.inner.config.pauses.clone(),
         };
-        let log = LogWriter::create(&directory, self.inner.config.log)?;
+        let log = LogWriter::create(&directory, log_config)?;
         furnishing.place(&directory).map_err(|error| unwritable(&directory, &error))?;
         let mut record = Record {
             id: place.id,
@@ -102,17 +115,23 @@ impl Yard {
             created_at: SystemTime::now(),
             process: None,
             stage: Stage::Starting,
+            limits: limits.clone(),
         };
         // Before the program is there: if this server dies on the way, the next one knows whose it is.
         self.write_down(&record).await?;
-        let starting = async move { Terminal::start(&*backend, start, log, surroundings).await };
+        let starting = async move { Terminal::start(backend.as_ref(), start, log, surroundings).await };
         let terminal = self.inner.lanes.run(starting).await.map_err(|LanesEnd| YardError::Stopping)??;
+        terminal.unheld().clone_into(&mut limits.unheld);
+        record.limits = limits;
         record.stage = Stage::Started;
         record.process = terminal.pid().filter(|_| backend_name == LOCAL).and_then(Identity::of);
         self.write_down(&record).await?;
         let entry = Arc::new(Entry::new(terminal, record, self.inner.clock.now()));
-        let warnings = self.make_room(spec.policy.as_ref());
+        let mut warnings = self.make_room(spec.policy.as_ref());
+        warnings.extend(entry.record.limits.warnings());
         place.fill(Arc::clone(&entry))?;
+        // Not its arguments: they may hold what is nobody's business.
+        tracing::info!(id = %entry.id(), pid = entry.terminal.pid(), "started a program");
         let data = json!({ "argv": entry.record.argv, "tty": entry.record.tty, "pid": entry.terminal.pid() });
         self.inner.events.push("started", Some(entry.id()), data);
         Ok((entry, warnings))
@@ -172,7 +191,8 @@ impl<'a> Place<'a> {
             return Err(YardError::IdsExhausted);
         };
         registry.starting += 1;
-        Ok(Self { yard, id: ids::new_terminal_id(), short, name, filled: false })
+        let id = ids::new_terminal_id(registry.newest());
+        Ok(Self { yard, id, short, name, filled: false })
     }
 
     fn fill(mut self, entry: Arc<Entry>) -> Result<(), YardError> {
@@ -244,7 +264,11 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
     }
 }
 
-fn cwd(asked: Option<&Path>, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
+/// The directory asked for, else the user's home here, and elsewhere the one the place has for its programs.
+fn cwd(asked: Option<&Path>, grounds: Grounds, env: &BTreeMap<String, String>) -> Result<PathBuf, YardError> {
+    if asked.is_none() && grounds == Grounds::Elsewhere {
+        return Ok(PathBuf::new());
+    }
     let cwd = asked
         .map_or_else(|| env.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from), Path::to_owned);
     if !cwd.is_absolute() {

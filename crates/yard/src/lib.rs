@@ -14,11 +14,13 @@ mod events;
 mod exec;
 pub mod flows;
 mod follow;
+mod format;
 mod ids;
 pub mod inbox;
 mod keys;
 mod lane;
 mod life;
+mod limits;
 mod observe;
 mod policy;
 mod position;
@@ -37,7 +39,8 @@ pub use error::YardError;
 pub use events::EventStream;
 pub use follow::{Follow, FollowItem};
 pub use spec::{
-    ClientPolicy, Event, ExecSpec, Info, KillOutcome, Login, Program, Range, ScreenView, TerminalRef,
-    TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
+    ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
+    ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
+pub use state::check_state;
 pub use yard::{Yard, YardConfig};

@@ -1,6 +1,6 @@
 //! From what happens in terminals to the yard's events.
 
-use ptyard_core::TerminalId;
+use ptyard_core::{Exit, TerminalId};
 use ptyard_terminal::{Observer, TerminalEvent};
 use serde_json::json;
 
@@ -36,7 +36,15 @@ impl Observer for EventObserver {
             }
             TerminalEvent::HeldBack(why) => ("log_error", json!({ "error": why, "held_back": true })),
             TerminalEvent::Resumed => ("log_error", json!({ "error": null, "held_back": false })),
-            TerminalEvent::Exited(exit, _) => ("exited", json!({ "exit": exit })),
+            TerminalEvent::LimitReached(limit) => {
+                tracing::info!(id = %self.id, %limit, "a program reached a limit");
+                ("limit", json!({ "limit": limit }))
+            }
+            TerminalEvent::Exited(exit, _) => {
+                let Exit { code, signal, by, .. } = &exit;
+                tracing::info!(id = %self.id, code, signal, by, "a program ended");
+                ("exited", json!({ "exit": exit }))
+            }
         };
         self.events.push(kind, Some(self.id), data);
     }

@@ -9,6 +9,8 @@ use ptyard_terminal::backend::{Io, Stdin};
 use ptyard_terminal::local::Identity;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Granted;
+
 /// A terminal as it was started. Values of variables the caller gave are not in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -28,6 +30,8 @@ pub(crate) struct Record {
     pub(crate) process: Option<Identity>,
     #[serde(default)]
     pub(crate) stage: Stage,
+    #[serde(default)]
+    pub(crate) limits: Granted,
 }
 
 /// How far a start came.
@@ -62,6 +66,7 @@ impl Record {
             created_at: SystemTime::UNIX_EPOCH,
             process: None,
             stage: Stage::Started,
+            limits: Granted::default(),
         }
     }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use ptyard_core::{Exit, SessionId, Size, TerminalId};
-use ptyard_terminal::backend::Io;
+use ptyard_core::{Exit, Limit, Limits, SessionId, Size, TerminalId};
+use ptyard_terminal::backend::{Io, Unheld};
 
 /// How a caller names a terminal: full id, short id or unique name, tried in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +74,8 @@ pub enum Login {
 /// A window as it was asked for: nothing is parsed or clamped yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WindowSpec {
-    /// Milliseconds; `None` is the default of the call.
-    pub yield_ms: Option<u64>,
+    /// Milliseconds, clamped whatever they are; `None` is the default of the call.
+    pub yield_ms: Option<i64>,
     /// Tokens of 4 bytes, 1..=4,000,000; `None` is 10,000.
     pub max_tokens: Option<i64>,
     /// Conditions as text.
@@ -89,6 +89,36 @@ pub struct ClientPolicy {
     pub client: String,
     /// Most terminals at once (64 when `None`).
     pub max_terminals: Option<u32>,
+}
+
+/// How a caller will name the terminal it starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// By any of its ids.
+    #[default]
+    Any,
+    /// By its full id or name: the short id is not told, and another program may have it when this one is gone.
+    FullId,
+}
+
+/// What a program may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitSpec {
+    /// The limits.
+    pub limits: Limits,
+    /// What becomes of the start when one of them cannot be held.
+    pub unheld: Unheld,
+}
+
+/// The limits of a terminal as they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitInfo {
+    /// The limits it was started with.
+    pub limits: Limits,
+    /// How long the program may still live; `None` without such a limit, and when it has ended.
+    pub wall_left: Option<Duration>,
+    /// Those of the limits that are not held, each with the reason.
+    pub unheld: Vec<(Limit, String)>,
 }
 
 /// A program to start, and its first window.
@@ -110,16 +140,17 @@ pub struct ExecSpec {
     pub caller_env: BTreeMap<String, String>,
     /// Whose it is.
     pub policy: Option<ClientPolicy>,
+    /// What it may use.
+    pub limits: LimitSpec,
+    /// How the caller will name it.
+    pub naming: Naming,
     /// The first window.
     pub window: WindowSpec,
 }
 
 /// What is typed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypedInput {
-    /// Nothing: a poll.
-    #[default]
-    None,
     /// These bytes as they are.
     Bytes(Vec<u8>),
     /// Named keys.
@@ -133,7 +164,6 @@ impl TypedInput {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
-            Self::None => true,
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Keys(text) | Self::Paste(text) => text.is_empty(),
         }
@@ -143,8 +173,8 @@ impl TypedInput {
 /// Input and a window.
 #[derive(Debug, Clone, Default)]
 pub struct WriteSpec {
-    /// What to type.
-    pub input: TypedInput,
+    /// What to type; `None` is a poll, as is an empty one.
+    pub input: Option<TypedInput>,
     /// Idempotency key.
     pub key: Option<String>,
     /// A cursor of the caller's own.
@@ -296,6 +326,8 @@ pub struct Info {
     pub env: BTreeMap<String, Option<String>>,
     /// Whose it is.
     pub client: Option<String>,
+    /// What it may use, if that is limited.
+    pub limits: Option<LimitInfo>,
     /// When it was started.
     pub created_at: SystemTime,
     /// When it last printed.

@@ -8,7 +8,7 @@ use ptyard_core::window::{Call, QuietAfter, WindowLimits};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys as key_names, paste};
-use ptyard_terminal::backend::{ControlError, Io};
+use ptyard_terminal::backend::{ControlError, Io, TtyState};
 use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor};
 
 use crate::delivery::{Delivery, InputOutcome};
@@ -16,7 +16,7 @@ use crate::entry::Entry;
 use crate::error::YardError;
 use crate::keys::KeyState;
 use crate::request::WindowPlan;
-use crate::spec::{TerminalRef, TypedInput, WriteSpec};
+use crate::spec::{Naming, TerminalRef, TypedInput, WriteSpec};
 use crate::yard::Yard;
 
 /// Most bytes of one write. A longer input is sent in several.
@@ -30,7 +30,8 @@ impl Yard {
     /// began. What the program does not take by the window's deadline is taken back and told.
     pub async fn write(&self, at: &TerminalRef, spec: WriteSpec) -> Result<Delivery, YardError> {
         let started = self.inner.clock.now();
-        let call = if spec.input.is_empty() { Call::Poll } else { Call::Write };
+        let typed = spec.input.as_ref().filter(|input| !input.is_empty());
+        let call = if typed.is_some() { Call::Write } else { Call::Poll };
         let plan = WindowPlan::of(&spec.window, call)?;
         let entry = self.find(at)?;
         if let Some(since) = spec.since {
@@ -38,11 +39,10 @@ impl Yard {
         }
         let to_take = spec.take.map(|take| started + take.min(WindowLimits::LONGEST));
         let typed_by = to_take.unwrap_or_else(|| plan.deadline(started));
-        let input = match &spec.key {
-            Some(key) if !spec.input.is_empty() => {
-                self.type_once(at, &entry, &spec.input, key, typed_by).await?
-            }
-            _ => self.type_input(at, &entry, &spec.input, typed_by).await?,
+        let input = match (typed, &spec.key) {
+            (None, _) => InputOutcome::default(),
+            (Some(typed), Some(key)) => self.type_once(at, &entry, typed, key, typed_by).await?,
+            (Some(typed), None) => self.type_input(at, &entry, typed, typed_by).await?,
         };
         let deadline = if to_take.is_some() { plan.deadline(self.inner.clock.now()) } else { typed_by };
         self.inner.config.pauses.point("write.typed").await;
@@ -58,7 +58,7 @@ impl Yard {
         };
         let ready = entry.terminal.window(call).await?;
         let warnings = warnings(&entry, &input);
-        Ok(Delivery::new(self, entry, ready, started, input, warnings))
+        Ok(Delivery::new(self, entry, ready, started, input, warnings, Naming::Any))
     }
 
     /// Types raw bytes without a window, as an attached viewer does.
@@ -80,7 +80,7 @@ impl Yard {
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
         match self.claim_key(entry.id(), key, input).await? {
-            KeyState::Seen(written) => Ok(InputOutcome { written, removed: None }),
+            KeyState::Seen(written) => Ok(InputOutcome { written, ..InputOutcome::default() }),
             KeyState::New => {
                 // A caller who cancels here cannot know what was typed, so the key stays taken: never twice is worth
                 // more than surely once.
@@ -98,12 +98,8 @@ impl Yard {
         input: &TypedInput,
         deadline: Moment,
     ) -> Result<InputOutcome, YardError> {
-        if input.is_empty() {
-            return Ok(InputOutcome::default());
-        }
         let terminal = &entry.terminal;
         let (typed, removed) = match input {
-            TypedInput::None => return Ok(InputOutcome::default()),
             TypedInput::Bytes(bytes) => (Typed::raw(bytes.clone()), None),
             TypedInput::Keys(names) => {
                 let keys = key_names::parse(names)?;
@@ -126,11 +122,13 @@ impl Yard {
         if entry.has_exited() {
             return Err(YardError::TerminalExited(at.clone()));
         }
-        check_lines(entry, &typed.bytes).await?;
+        let tty = check_lines(entry, &typed.bytes).await?;
         let bytes = typed.bytes.clone();
         let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
-        entry.typed_line(&bytes[..written.taken.min(bytes.len())]);
-        Ok(InputOutcome { written: Some(written), removed })
+        let taken = &bytes[..written.taken.min(bytes.len())];
+        entry.typed_line(taken);
+        let stopped_output = tty.is_some_and(|tty| tty.flow_control) && ends_stopped(taken);
+        Ok(InputOutcome { written: Some(written), removed, stopped_output })
     }
 }
 
@@ -140,25 +138,33 @@ pub(crate) fn check_offset(entry: &Entry, asked: u64) -> Result<(), YardError> {
 }
 
 /// Refuses a line that the line discipline would cut silently, counting what was typed of it before.
-async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<(), YardError> {
+async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<Option<TtyState>, YardError> {
     if !matches!(entry.terminal.io(), Io::Tty(_)) {
-        return Ok(());
+        return Ok(None);
     }
-    if !entry.terminal.tty_state().await.ok().flatten().is_some_and(|tty| tty.line_mode) {
+    let tty = entry.terminal.tty_state().await.ok().flatten();
+    if !tty.is_some_and(|tty| tty.line_mode) {
         entry.line_begun.store(0, Ordering::Release);
-        return Ok(());
+        return Ok(tty);
     }
     let begun = entry.line_begun.load(Ordering::Acquire);
     let mut lines = bytes.split(|byte| ends_line(*byte)).map(<[u8]>::len);
     let first = begun + lines.next().unwrap_or(0);
     let longest = lines.max().unwrap_or(0).max(first);
-    if longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(()) }
+    if longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(tty) }
 }
 
 /// Whether a line discipline in its usual setting hands its line over (CR, LF, C-d) or throws it away (C-c, C-u, C-z,
 /// C-\\) when it reads this.
 pub(crate) const fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x03 | 0x04 | 0x15 | 0x1a | 0x1c)
+}
+
+/// Whether a tty with flow control has its output stopped after this: by C-s, until a C-q.
+fn ends_stopped(typed: &[u8]) -> bool {
+    const STOP: u8 = 0x13;
+    const START: u8 = 0x11;
+    typed.iter().rfind(|byte| matches!(**byte, STOP | START)) == Some(&STOP)
 }
 
 /// A refusal because the program has ended names the terminal.
@@ -176,10 +182,18 @@ fn warnings(entry: &Entry, input: &InputOutcome) -> Vec<String> {
     if let Some(why) = &entry.terminal.progress().borrow().held_back {
         warnings.push(format!("output is held back: {why}; the program waits, nothing is lost"));
     }
+    if input.stopped_output {
+        warnings.push(
+            "the program has flow control on, and C-s stopped its output: C-q lets it go on".to_owned(),
+        );
+    }
     if let Some(written) = input.written.filter(|written| written.taken_back > 0) {
         let why =
             if written.input_ended { "its input has ended" } else { "the program did not read in time" };
-        warnings.push(format!("{} bytes of input were not taken: {why}", written.taken_back));
+        warnings.push(match (written.taken_back, written.taken + written.taken_back) {
+            (_, 1) => format!("the byte of input was not taken: {why}"),
+            (rest, all) => format!("{rest} of {all} bytes of input were not taken: {why}"),
+        });
     }
     warnings
 }

@@ -11,7 +11,7 @@ use ptyard_terminal::backend::Backend;
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
-use ptyard_terminal::{Clock, Pauses};
+use ptyard_terminal::{Clock, Pauses, TerminalError};
 
 use crate::agents::team::Team;
 use crate::entry::Entry;
@@ -31,11 +31,13 @@ pub struct YardConfig {
     pub state: PathBuf,
     /// Limits of each terminal's log.
     pub log: LogConfig,
-    /// Most programs that run at once. Each needs about four descriptors of the server.
+    /// Most programs that run at once. Each needs about five descriptors of the server.
     pub max_running: usize,
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
     pub keeper: Option<KeeperCommand>,
+    /// Backends beside the one of this machine.
+    pub elsewhere: Vec<Arc<dyn Backend>>,
     /// Pause points for tests.
     pub pauses: Pauses,
 }
@@ -49,6 +51,7 @@ impl YardConfig {
             log: LogConfig::default(),
             max_running: 4_000,
             keeper: None,
+            elsewhere: Vec::new(),
             pauses: Pauses::default(),
         }
     }
@@ -86,6 +89,8 @@ impl Yard {
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
         let refused = |code, message| YardError::State { code, message };
+        // Before the keeper hands programs over: whatever fails behind that would end them.
+        let records = Records::open(&state)?;
         let lanes = lanes()?;
         let in_a_lane = lanes.enter();
         let local = match &config.keeper {
@@ -96,27 +101,29 @@ impl Yard {
             Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
                 .map_err(|error| refused(error.code(), error.to_string()))?,
         };
+        let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
+        backends.extend(config.elsewhere.iter().cloned());
         drop(in_a_lane);
-        Self::assemble(config, state, lanes, vec![Box::new(local)])
+        Self::assemble(config, state, records, lanes, backends)
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, lanes()?, backends)
+        let records = Records::open(&state)?;
+        Self::assemble(config, state, records, lanes()?, backends.into_iter().map(Arc::from).collect())
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
+        Records { store, events }: Records,
         lanes: Lanes,
-        backends: Vec<Box<dyn Backend>>,
+        backends: Vec<Arc<dyn Backend>>,
     ) -> Result<Self, YardError> {
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
-        let events = Events::open(Arc::clone(&store), state.events_given())?;
         let inner = Inner {
             clock: Clock::start(),
-            backends: backends.into_iter().map(|backend| (backend.name(), Arc::from(backend))).collect(),
+            backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
             store,
             owner: Owner::new(ids::new_owner()),
             events,
@@ -128,10 +135,22 @@ impl Yard {
             lanes,
         };
         let yard = Self { inner: Arc::new(inner) };
-        yard.find_earlier_terminals()?;
-        yard.find_earlier_mail()?;
-        yard.resume_handoffs();
-        Ok(yard)
+        match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
+            Ok(()) => {
+                yard.resume_handoffs();
+                Ok(yard)
+            }
+            Err(error) => {
+                yard.let_go();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives everything up without ending a program: for a process that is about to exit, and leaves the programs to the
+    /// keeper. What is in memory is not freed.
+    pub fn let_go(self) {
+        std::mem::forget(self);
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -140,6 +159,12 @@ impl Yard {
 
     pub(crate) fn find(&self, at: &TerminalRef) -> Result<Arc<Entry>, YardError> {
         self.registry().find(at)
+    }
+
+    /// How many short ids are used up: those of terminals there are, and those that somebody was told.
+    #[must_use]
+    pub fn short_ids_in_use(&self) -> usize {
+        self.registry().short_ids.in_use()
     }
 
     /// All terminals, oldest first.
@@ -166,8 +191,26 @@ impl Yard {
         self.inner.lanes.tasks()
     }
 
-    pub(crate) fn backend(&self, name: &str) -> Result<Arc<dyn Backend>, YardError> {
-        self.inner.backends.get(name).cloned().ok_or_else(|| YardError::UnknownBackend(name.to_owned()))
+    /// The backend that `text` names, at the place behind its colon if there is one: `docker:IMAGE`.
+    pub(crate) fn backend(&self, text: &str) -> Result<Arc<dyn Backend>, YardError> {
+        let (name, place) = text.split_once(':').unwrap_or((text, ""));
+        let backend =
+            self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
+        Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
+    }
+}
+
+/// What is written down.
+struct Records {
+    store: Arc<dyn Store>,
+    events: Events,
+}
+
+impl Records {
+    fn open(state: &StateDir) -> Result<Self, YardError> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
+        let events = Events::open(Arc::clone(&store), state.events_given())?;
+        Ok(Self { store, events })
     }
 }
 

@@ -8,6 +8,7 @@ mod composer;
 mod ledger;
 mod reading;
 mod steady;
+mod submitted;
 mod watch;
 
 use std::sync::Arc;
@@ -104,6 +105,9 @@ impl Judge {
                 )
             };
             let native = self.native.get_or_insert_with(start);
+            if self.screen.was_ready() {
+                native.came_up();
+            }
             // A program that came up and then reports that it works does so: a turn may be over within a blip, and
             // whoever handed its text over needs to see it.
             let asked = if native.was_ready() { Asked::Yes } else { Asked::No };
@@ -149,3 +153,6 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

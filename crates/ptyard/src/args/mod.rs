@@ -1,6 +1,8 @@
 //! The command line, as clap reads it.
 
 mod agent;
+pub(crate) mod limit;
+mod mail;
 mod program;
 mod provider;
 mod usage;
@@ -10,7 +12,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::logging::LogFilter;
 pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
+
+pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -80,6 +85,9 @@ pub(crate) enum Command {
     /// Show all that is known of a program
     Info(IdArg),
     Attach(AttachArgs),
+    Send(SendArgs),
+    Inbox(InboxArgs),
+    Message(MessageArgs),
     /// Print what happens: starts, exits, resizes, ...
     Events {
         /// Begin after this event number [default: the oldest kept; with --follow: now]
@@ -142,6 +150,9 @@ pub(crate) enum Command {
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.
     Serve {
+        /// Take the place of the server that runs, whatever its version: programs, ids and offsets stay as they are
+        #[arg(long)]
+        replace: bool,
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
@@ -149,10 +160,24 @@ pub(crate) enum Command {
         /// directory's `token` file
         #[arg(long, value_name = "ADDR:PORT")]
         listen: Option<SocketAddr>,
+        /// How much to log: error, warn, info, debug or trace, or TARGET=LEVEL,...; what programs print and are typed is
+        /// never logged [default: $PTYARD_LOG, else warn,ptyard=info]
+        #[arg(long, value_name = "LEVEL")]
+        log: Option<LogFilter>,
     },
     /// Be the parent of all programs of a state directory: the way the server starts it, so that they outlive it
     #[command(hide = true)]
-    Keeper,
+    Keeper {
+        /// Say whether this version can take the keeper's state on stdin
+        #[arg(long)]
+        check: bool,
+        /// Go on as the keeper that this process was, with the state in this descriptor
+        #[arg(long, value_name = "FD")]
+        resume: Option<i32>,
+        /// How much to log
+        #[arg(long, value_name = "LEVEL")]
+        log: Option<LogFilter>,
+    },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,
     /// Stop the server: every program is ended, then the server

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::IdArg;
+use super::limit::LimitArg;
 use crate::environment::EnvArg;
 
 /// How long a window stays open, and how much it may hold.
@@ -12,8 +13,8 @@ use crate::environment::EnvArg;
 pub(crate) struct WindowArgs {
     /// Milliseconds to wait for output [default: exec 10000, write 250]; held to 250..30000 (a write of nothing:
     /// 5000..30000) unless --until is given
-    #[arg(long, value_name = "N")]
-    pub(crate) yield_ms: Option<u64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) yield_ms: Option<i64>,
     /// Most tokens of 4 bytes to print; head and tail of what is longer are kept [default: 10000]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<i64>,
@@ -21,6 +22,12 @@ pub(crate) struct WindowArgs {
     /// that holds ends it
     #[arg(long, value_name = "COND", allow_hyphen_values = true)]
     pub(crate) until: Vec<String>,
+}
+
+/// Any whole number: what is too much or too little is held to what there can be, by the server.
+fn milliseconds(text: &str) -> Result<i64, std::num::ParseIntError> {
+    let ms = text.parse::<i128>()?;
+    Ok(i64::try_from(ms).unwrap_or(if ms < 0 { 0 } else { i64::MAX }))
 }
 
 /// Start a program and print what it prints
@@ -41,7 +48,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) tty: bool,
     /// Size of that terminal [default: 80x24]
-    #[arg(long, value_name = "COLSxROWS", allow_hyphen_values = true)]
+    #[arg(long, value_name = "COLSxROWS", allow_hyphen_values = true, requires = "tty")]
     pub(crate) size: Option<String>,
     /// What it reads without a terminal: nothing, or a pipe that `write` and `close-stdin` work on
     #[arg(long, value_name = "KIND", default_value = "null", conflicts_with = "tty")]
@@ -59,6 +66,13 @@ pub(crate) struct ExecArgs {
     /// Do not make it a login shell
     #[arg(long, conflicts_with = "argv")]
     pub(crate) no_login: bool,
+    /// End it when it has lived this long (wall=30s), printed and read nothing this long (idle=10m), or with all it
+    /// started uses this much (memory=512M, processes=100); or keep only so much of its output (log=64M). Repeatable
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub(crate) limits: Vec<LimitArg>,
+    /// Start it also where a limit cannot be held, and say which
+    #[arg(long, requires = "limits")]
+    pub(crate) best_effort: bool,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     /// Stream the output as it comes, return when the program ends, and exit with its code (128+N for signal N)

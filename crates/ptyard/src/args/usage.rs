@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
+
 use crate::failure::Failure;
 
 /// Whether `--json` stands among the options: asked before, or although, parsing failed.
@@ -10,7 +12,17 @@ pub(crate) fn wants_json(args: &[OsString]) -> bool {
 }
 
 /// The usage error as a failure: clap's first paragraph is the error, its tips and usage are the hint.
-pub(crate) fn explain(error: &clap::Error) -> Failure {
+pub(crate) fn explain(error: &clap::Error, args: &[OsString]) -> Failure {
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(bad) = args.iter().find(|arg| arg.to_str().is_none())
+    {
+        return Failure::usage(
+            format!(
+                "the argument {bad:?} is not UTF-8: calls to the server are JSON, which holds text alone"
+            ),
+            r"let a shell make the bytes, for example: --shell bash -c 'rm -- $'\''caf\351'\'",
+        );
+    }
     let text = error.to_string();
     let mut message = String::new();
     let mut hints = Vec::new();
@@ -41,7 +53,7 @@ mod tests {
 
     fn explained(line: &[&str]) -> String {
         let error = Cli::try_parse_from([&["ptyard"], line].concat()).unwrap_err();
-        let failure = explain(&error);
+        let failure = explain(&error, &[]);
         assert_eq!(failure.status(), 2);
         format!("error: {}\nhint: {}", failure.body().message, failure.body().hint)
     }

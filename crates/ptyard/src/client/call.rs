@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use http_body_util::BodyExt;
 use ptyard_server::api::{
-    Done, ExecRequest, KillReply, KillRequest, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
+    Done, ExecRequest, KillReply, KillRequest, Leaving, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
     TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
 };
 use serde_json::json;
@@ -102,6 +102,11 @@ impl Client {
         self.post(&at(id, "/kill"), &KillRequest { grace_ms }).await
     }
 
+    /// Asks the server to leave its place, and its programs, to another one.
+    pub(crate) async fn replace(&mut self) -> Result<Leaving, ClientError> {
+        self.post("/v1/replace", &json!({})).await
+    }
+
     /// Asks the server to end its programs and itself.
     pub async fn stop(&mut self) -> Result<Done, ClientError> {
         self.post("/v1/stop", &json!({})).await
@@ -110,7 +115,12 @@ impl Client {
 
 /// The path of a terminal.
 pub(super) fn at(id: &str, rest: &str) -> String {
-    format!("/v1/terminals/{}{rest}", escaped(id))
+    segment("/v1/terminals/", id) + rest
+}
+
+/// A path that ends in an id, made safe for a URL.
+pub(super) fn segment(before: &str, id: &str) -> String {
+    before.to_owned() + &escaped(id)
 }
 
 /// A name made safe for a URL: it may hold anything.

@@ -65,6 +65,20 @@ impl Arguments {
         }
     }
 
+    /// Arguments in an argument, none but those of `names`.
+    pub(super) fn object(&self, name: &str, names: &[&str]) -> Read<Option<Self>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Object(given)) => match given.keys().find(|key| !names.contains(&key.as_str())) {
+                None => Ok(Some(Self(given.clone()))),
+                Some(other) => {
+                    Err(BadArgument(format!("`{name}` has no `{other}`, it can have {}", names.join(", "))))
+                }
+            },
+            Some(other) => Err(wrong(name, "an object", other)),
+        }
+    }
+
     /// A number of at least `min`. Numbers in strings and whole floats are taken: models send both.
     pub(super) fn number(&self, name: &str, min: u64) -> Read<Option<u64>> {
         let Some(given) = self.get(name) else { return Ok(None) };
@@ -125,6 +139,17 @@ mod tests {
         for name in ["a", "b", "c"] {
             assert_eq!(given.number(name, 0), Ok(Some(19523)));
         }
+    }
+
+    #[test]
+    fn an_object_holds_what_it_may_and_nothing_else() {
+        let given = arguments(json!({"limits": {"wall_ms": 5}, "n": 1, "none": null}));
+        let limits = given.object("limits", &["wall_ms"]).unwrap().unwrap();
+        assert_eq!(limits.number("wall_ms", 1), Ok(Some(5)));
+        let told = |name: &str| given.object(name, &["idle_ms", "x"]).unwrap_err().to_string();
+        assert_eq!(told("limits"), "`limits` has no `wall_ms`, it can have idle_ms, x");
+        assert_eq!(told("n"), "`n` must be an object, it is 1");
+        assert!(given.object("none", &[]).unwrap().is_none());
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::time::Instant;
 use ptyard_core::ErrorCode;
 use ptyard_core::window::WindowLimits;
 use ptyard_server::api::{
-    ClientPolicy, ExecRequest, Input, SignalRequest, WindowReply, WindowRequest, WriteRequest,
+    ClientPolicy, ExecRequest, Input, LimitsRequest, SignalRequest, WindowReply, WindowRequest, WriteRequest,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, BadArgument};
 use super::tools::ToolSpec;
-use super::{Answer, Outcome, text};
+use super::{Answer, Outcome, hints, text};
 use crate::environment;
 use crate::failure::Failure;
 use crate::run::{Place, ended, table, working_directory};
@@ -84,6 +84,7 @@ impl Caller {
             // The server refuses a directory that is not there, and then nothing runs.
             cwd: Some(working_directory(workdir.as_deref().map(Path::new))?),
             caller_env: environment::of_caller(),
+            limits: limits(arguments)?,
             policy: Some(ClientPolicy { client: self.client.clone(), max_terminals: Some(MAX_TERMINALS) }),
             window: window_request(arguments, 10_000)?,
             ..ExecRequest::default()
@@ -109,7 +110,7 @@ impl Caller {
 
     async fn wait_for(&self, arguments: &Arguments) -> Called {
         let window = WindowRequest {
-            yield_ms: Some(arguments.number("timeout_ms", 0)?.unwrap_or(30_000)),
+            yield_ms: Some(milliseconds(arguments.number("timeout_ms", 0)?, 30_000)),
             max_tokens: max_tokens(arguments)?,
             until: arguments.required_texts("until")?,
         };
@@ -181,13 +182,33 @@ impl Caller {
     }
 }
 
+/// What a command may use, when it is limited.
+fn limits(arguments: &Arguments) -> Result<Option<LimitsRequest>, BadArgument> {
+    let Some(limits) = arguments.object("limits", &["wall_ms", "idle_ms", "memory_bytes", "processes"])?
+    else {
+        return Ok(None);
+    };
+    Ok(Some(LimitsRequest {
+        wall_ms: limits.number("wall_ms", 1)?,
+        idle_ms: limits.number("idle_ms", 1)?,
+        memory_bytes: limits.number("memory_bytes", 1)?,
+        processes: limits.number("processes", 1)?.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
+        ..LimitsRequest::default()
+    }))
+}
+
 fn session_id(arguments: &Arguments) -> Result<String, BadArgument> {
     Ok(arguments.required_number("session_id", 0)?.to_string())
 }
 
-fn window_request(arguments: &Arguments, default_yield_ms: u64) -> Result<WindowRequest, BadArgument> {
+/// Milliseconds to wait; more than there can be is as much as there can be.
+fn milliseconds(given: Option<u64>, default: i64) -> i64 {
+    given.map_or(default, |ms| i64::try_from(ms).unwrap_or(i64::MAX))
+}
+
+fn window_request(arguments: &Arguments, default_yield_ms: i64) -> Result<WindowRequest, BadArgument> {
     Ok(WindowRequest {
-        yield_ms: Some(arguments.number("yield_time_ms", 0)?.unwrap_or(default_yield_ms)),
+        yield_ms: Some(milliseconds(arguments.number("yield_time_ms", 0)?, default_yield_ms)),
         max_tokens: max_tokens(arguments)?,
         until: Vec::new(),
     })
@@ -220,7 +241,10 @@ fn reworded(failure: &Failure, message: &str) -> Failure {
 fn refused(tool: &str, refusal: &Refusal) -> Answer {
     let failure = match refusal {
         Refusal::Argument(error) => Failure::new(ErrorCode::InvalidArgument, error.to_string()),
-        Refusal::Failure(failure) => failure.clone(),
+        Refusal::Failure(failure) => match failure.code() {
+            Some(code) if failure.body().hint == code.hint() => failure.clone().with_hint(hints::of(code)),
+            _ => failure.clone(),
+        },
     };
     let body = failure.body();
     let mut text = if body.message == NO_STDIN {

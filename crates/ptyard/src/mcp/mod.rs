@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calls;
+mod hints;
 mod text;
 mod tools;
 

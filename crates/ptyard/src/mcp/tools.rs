@@ -116,6 +116,28 @@ fn max_output_tokens() -> Value {
     })
 }
 
+fn limits() -> Value {
+    let whole = |description: &str| json!({"description": description, "minimum": 1, "type": "integer"});
+    json!({
+        "anyOf": [
+            {
+                "additionalProperties": false,
+                "properties": {
+                    "wall_ms": whole("Milliseconds the command may run."),
+                    "idle_ms": whole("Milliseconds it may neither print nor be typed into."),
+                    "memory_bytes": whole("Bytes of memory of all its processes together."),
+                    "processes": whole("Most processes and threads."),
+                },
+                "type": "object",
+            },
+            {"type": "null"},
+        ],
+        "default": null,
+        "description": "What the command may use; one that uses more is ended, with all it started.",
+        "title": "Limits",
+    })
+}
+
 fn nullable_string(title: &str, description: &str) -> Value {
     json!({
         "anyOf": [{"type": "string"}, {"type": "null"}],
@@ -157,6 +179,7 @@ fn exec_command() -> Value {
             },
             "yield_time_ms": yield_time_ms(10_000),
             "max_output_tokens": max_output_tokens(),
+            "limits": limits(),
         },
         "required": ["cmd"],
         "title": "ExecCommandArgs",

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ptyard_terminal::local::{Containment, LocalBackend};
 use rustix::fs::{Access, access, statvfs};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::Place;
 use crate::client::{Client, ClientError};
 use crate::failure::{Failure, status};
+use crate::places;
 use crate::print::printable;
 use crate::state::State;
 
@@ -56,6 +58,9 @@ pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
         descriptors(),
         terminals(),
         space(&place.state),
+        docker().await,
+        tmux().await,
+        ssh().await,
     ];
     let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
     place.show(&report, text)?;
@@ -199,6 +204,38 @@ fn space(state: &State) -> Check {
     } else {
         good(NAME, message)
     }
+}
+
+/// How long a place may take to say that it is there.
+const PLACE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Whether a place elsewhere can be used. None has to be.
+async fn elsewhere(name: &'static str, version: impl Future<Output = Result<String, String>>) -> Check {
+    match tokio::time::timeout(PLACE_LIMIT, version).await {
+        Ok(Ok(version)) => good(name, version),
+        Ok(Err(why)) => note(name, why),
+        Err(_) => note(name, "it does not answer"),
+    }
+}
+
+async fn docker() -> Check {
+    elsewhere("docker", async {
+        let docker = places::docker().map_err(|error| error.to_string())?;
+        docker.version().await.map_err(|error| error.to_string())
+    })
+    .await
+}
+
+async fn tmux() -> Check {
+    elsewhere("tmux", async { places::tmux().version().await.map_err(|error| error.to_string()) }).await
+}
+
+async fn ssh() -> Check {
+    elsewhere("ssh", async {
+        let ssh = places::ssh().map_err(|error| error.to_string())?;
+        ssh.version().await.map_err(|error| error.to_string())
+    })
+    .await
 }
 
 #[cfg(test)]

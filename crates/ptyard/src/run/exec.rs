@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{
-    ExecRequest, ExitInfo, SignalRequest, StdinKind, WaitRequest, WindowReply, WindowRequest, WriteRequest,
+    ExecRequest, ExitInfo, SignalRequest, StdinKind, WindowReply, WindowRequest, WriteRequest,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Place, window};
-use crate::args::{ExecArgs, StdinArg};
+use crate::args::{ExecArgs, StdinArg, limit};
 use crate::client::{Client, ClientError, OutputStream, StreamItem, Typing};
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -31,6 +31,7 @@ pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
     }
     // The first window is not what is printed: it closes at once. It has the cap of the last one, so that a cap that
     // cannot be used is refused before anything runs.
+    request.full_id_only = true;
     request.window = WindowRequest { yield_ms: Some(0), max_tokens, until: vec!["exit".to_owned()] };
     let began = Instant::now();
     let mut client = place.client().await?;
@@ -40,7 +41,7 @@ pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
     }
     let exit = match place.format {
         Format::Text => stream_to_end(&mut client, &started).await?,
-        Format::Json => one_window(&mut client, &started, max_tokens, began).await?,
+        Format::Json => one_window(&client, &started, max_tokens, began).await?,
     };
     Ok(match exit {
         None => INTERRUPTED,
@@ -60,6 +61,7 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
         command: args.command,
         shell: args.shell,
         login: args.no_login.then_some(false),
+        cwd: directory(args.backend.as_deref(), args.cwd.as_deref())?,
         backend: args.backend,
         name: args.name,
         tty: args.tty,
@@ -68,12 +70,27 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
             StdinArg::Null => StdinKind::Null,
             StdinArg::Pipe => StdinKind::Pipe,
         },
-        cwd: Some(working_directory(args.cwd.as_deref())?),
         env: environment::given(&args.env)?,
         caller_env: environment::of_caller(),
         policy: None,
+        full_id_only: false,
+        limits: limit::request(&args.limits, args.best_effort),
         window: args.window.into(),
     })
+}
+
+/// Here, where programs start unless told otherwise is where the command is run; elsewhere this machine's directories
+/// mean nothing, so one is sent only when it was given, and as it was.
+fn directory(backend: Option<&str>, given: Option<&Path>) -> Result<Option<String>, Failure> {
+    match (backend, given) {
+        (None | Some("local"), _) => working_directory(given).map(Some),
+        (Some(_), Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
+        (Some(backend), Some(given)) => Err(Failure::usage(
+            format!("the working directory {} is not absolute", given.display()),
+            format!("on {backend} it cannot be taken from where you are"),
+        )),
+        (Some(_), None) => Ok(None),
+    }
 }
 
 /// The directory given, made absolute, or the one this process is in. Whether it exists is for the server to say.
@@ -109,7 +126,7 @@ impl Interrupts {
         Ok(Self { received, forwarded: false })
     }
 
-    async fn handle(&mut self, client: &mut Client, started: &WindowReply) -> AfterInterrupt {
+    async fn handle(&mut self, client: &Client, started: &WindowReply) -> AfterInterrupt {
         if self.forwarded {
             print::note(&format!(
                 "left {} running",
@@ -119,7 +136,9 @@ impl Interrupts {
         }
         self.forwarded = true;
         let interrupt = SignalRequest { signal: "INT".to_owned(), group: true };
-        if let Err(error) = client.signal(&started.id, &interrupt).await {
+        // The connection may have been silent for longer than the server keeps one.
+        let sent = async { client.reconnect().await?.signal(&started.id, &interrupt).await };
+        if let Err(error) = sent.await {
             print::note(&format!("the interrupt was not passed on: {error}"));
         }
         AfterInterrupt::Wait
@@ -149,7 +168,7 @@ async fn stream_to_end(client: &mut Client, started: &WindowReply) -> Result<Opt
             }
             Ok(Some(StreamItem::Gap { from, to })) => {
                 let missed = to.saturating_sub(from);
-                print::note(&format!("{missed} bytes of output were evicted before they were read"));
+                print::note(&window::evicted(missed));
                 continue;
             }
             Ok(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(exit)),
@@ -193,30 +212,35 @@ async fn again(
 
 /// Waits for the end and prints the whole output as one window. `None` when the caller left.
 async fn one_window(
-    client: &mut Client,
+    client: &Client,
     started: &WindowReply,
     max_tokens: Option<i64>,
     began: Instant,
 ) -> Result<Option<ExitInfo>, Failure> {
     let mut interrupts = Interrupts::new()?;
     let mut waiting = client.reconnect().await?;
-    let until_exit = WaitRequest { until: vec!["exit".to_owned()], timeout_ms: None, since: None };
-    let ended = waiting.wait(&started.id, &until_exit);
-    tokio::pin!(ended);
-    loop {
-        tokio::select! {
-            ended = &mut ended => break drop(ended?),
-            _ = interrupts.received.recv() => {
-                if interrupts.handle(client, started).await == AfterInterrupt::Leave {
-                    return Ok(None);
+    // One call from the beginning to the end: a server that is stopped meanwhile answers it with the end, and takes no
+    // other.
+    let window = WindowRequest { yield_ms: Some(i64::MAX), max_tokens, until: vec!["exit".to_owned()] };
+    let all = WriteRequest { since: Some(0), window, ..WriteRequest::default() };
+    let mut reply = loop {
+        let taken = waiting.write(&started.id, &all);
+        tokio::pin!(taken);
+        let taken = loop {
+            tokio::select! {
+                taken = &mut taken => break taken?,
+                _ = interrupts.received.recv() => {
+                    if interrupts.handle(client, started).await == AfterInterrupt::Leave {
+                        return Ok(None);
+                    }
                 }
             }
+        };
+        // The longest window there is lasts a day.
+        if taken.exit.is_some() {
+            break taken;
         }
-    }
-    // The program has ended, so the window ends when all of it was read, however long that takes.
-    let window = WindowRequest { yield_ms: Some(u64::MAX), max_tokens, until: vec!["exit".to_owned()] };
-    let all = WriteRequest { since: Some(0), window, ..WriteRequest::default() };
-    let mut reply = client.write(&started.id, &all).await?;
+    };
     reply.wall_ms = began.elapsed().as_secs_f64() * 1000.0;
     print::json(&reply)?;
     reply

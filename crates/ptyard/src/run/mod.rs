@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod exec;
 mod list;
+mod mail;
 mod provider;
 mod read;
 mod screen;
@@ -27,13 +28,14 @@ use std::future::Future;
 use clap::Parser;
 use clap::error::ErrorKind;
 use ptyard_core::ErrorCode;
+use ptyard_server::Ground;
 
 use crate::args::{self, Cli, Command, DebugCommand};
 use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format};
-use crate::serve::{self, Ground};
+use crate::serve::{self, Begin, ServeOptions};
 use crate::start::{self, Policy};
 use crate::state::State;
 use crate::{attach, keep, mcp};
@@ -86,7 +88,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
         return if asked_for { status::DONE } else { status::USAGE };
     }
     let format = if args::wants_json(args) { Format::Json } else { Format::Text };
-    let failure = args::explain(error);
+    let failure = args::explain(error, args);
     print::failure(&failure, format);
     failure.status()
 }
@@ -99,16 +101,21 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { daemon, listen } => {
+        Command::Serve { replace, daemon, listen, log } => {
             if let Err(error) = environment::leave_behind_secrets() {
                 print::note(&format!("the server keeps its caller's environment: {error}"));
             }
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
-            serve::serve(&place.state, ground, listen)?;
+            let begin = if replace { Begin::Replace } else { Begin::Fresh };
+            serve::serve(&place.state, &ServeOptions { ground, begin, listen, log })?;
             Ok(status::DONE)
         }
-        Command::Keeper => {
-            keep::keep(&place.state)?;
+        Command::Keeper { check: true, .. } => keep::check(),
+        Command::Keeper { resume, log, .. } => {
+            match resume {
+                Some(estate) => keep::resume(&place.state, estate, log.as_ref())?,
+                None => keep::keep(&place.state, log.as_ref())?,
+            }
             Ok(status::DONE)
         }
         Command::Demo => demo::demo(),
@@ -123,16 +130,19 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::exec(place, args).await,
         Command::Write(args) => write::write(place, args).await,
         Command::Read(args) => read::read(place, &args).await,
-        Command::Screen(args) => screen::screen(place, &args).await,
-        Command::Wait(args) => wait::wait(place, args).await,
+        Command::Screen(args) => again(|| screen::screen(place, &args)).await,
+        Command::Wait(args) => again(|| wait::wait(place, &args)).await,
         Command::Resize { at, size } => control::resize(place, &at.id, &size).await,
         Command::Signal(args) => control::signal(place, args).await,
         Command::CloseStdin(at) => control::close_stdin(place, &at.id).await,
         Command::Kill(args) => control::kill(place, &args).await,
         Command::Rm(at) => control::remove(place, &at.id).await,
-        Command::List => list::list(place).await,
-        Command::Info(at) => list::info(place, &at.id).await,
+        Command::List => again(|| list::list(place)).await,
+        Command::Info(at) => again(|| list::info(place, &at.id)).await,
         Command::Attach(args) => attach::attach(place, &args).await,
+        Command::Send(args) => mail::send(place, args).await,
+        Command::Inbox(args) => mail::inbox(place, &args).await,
+        Command::Message(args) => mail::message(place, &args).await,
         Command::Events { since, follow } => events::events(place, since, follow).await,
         Command::Launch(args) => agent::launch(place, args).await,
         Command::Handoff { work, timeout } => agent::hand_off(place, work, timeout).await,
@@ -149,10 +159,20 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Version => version::version(place).await,
         Command::Serve { .. }
         | Command::Debug { .. }
-        | Command::Keeper
+        | Command::Keeper { .. }
         | Command::Demo
         | Command::Detect(_)
         | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
+    }
+}
+
+/// Asks the next server when one was replaced before it answered. For questions, which change nothing.
+async fn again<F: Future<Output = Result<u8, Failure>>>(mut ask: impl FnMut() -> F) -> Result<u8, Failure> {
+    loop {
+        match ask().await {
+            Err(failure) if failure.code() == Some(ErrorCode::Replaced) => {}
+            answered => return answered,
+        }
     }
 }
 

@@ -8,16 +8,16 @@ use super::{Place, window};
 use crate::args::WaitArgs;
 use crate::failure::{Failure, status};
 
-pub(super) async fn wait(place: &Place, args: WaitArgs) -> Result<u8, Failure> {
+pub(super) async fn wait(place: &Place, args: &WaitArgs) -> Result<u8, Failure> {
     let timeout_ms = args.timeout.map(milliseconds).transpose()?;
-    let request = WaitRequest { until: args.until, timeout_ms, since: None };
+    let request = WaitRequest { until: args.until.clone(), timeout_ms, since: None };
     let mut client = place.client().await?;
     let reply = client.wait(&args.at.id, &request).await?;
     place.show(&reply, text)?;
     Ok(if holds(&reply, &request.until) { status::DONE } else { status::FAILED })
 }
 
-fn milliseconds(seconds: f64) -> Result<u64, Failure> {
+pub(super) fn milliseconds(seconds: f64) -> Result<u64, Failure> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .and_then(|timeout| u64::try_from(timeout.as_millis()).ok())

@@ -35,21 +35,24 @@ pub(super) fn print(window: &WindowReply, format: Format) -> Result<(), Failure>
 pub(crate) fn remarks(window: &WindowReply) -> Vec<String> {
     let mut lines = Vec::new();
     if window.evicted > 0 {
-        lines.push(format!("{} bytes of output were evicted before they were read", window.evicted));
-    }
-    if let Some(unwritten) = window.unwritten.filter(|n| *n > 0) {
-        let written = window.written.unwrap_or(0);
-        lines.push(format!(
-            "the program took {written} bytes of input; {unwritten} were not taken and were withdrawn"
-        ));
+        lines.push(evicted(window.evicted));
     }
     if let Some(removed) = window.removed.filter(|n| *n > 0) {
-        lines.push(format!(
-            "{removed} characters of the paste were controls or escape sequences and were removed"
-        ));
+        lines.push(match removed {
+            1 => "1 character of the paste was a control and was removed".to_owned(),
+            n => format!("{n} characters of the paste were controls or escape sequences and were removed"),
+        });
     }
     lines.extend(window.warnings.iter().map(|warning| print::printable(warning)));
     lines
+}
+
+/// What a reader missed.
+pub(crate) fn evicted(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte of output was evicted before it was read".to_owned(),
+        n => format!("{n} bytes of output were evicted before they were read"),
+    }
 }
 
 fn status_line(window: &WindowReply) -> String {

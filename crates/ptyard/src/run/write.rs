@@ -41,6 +41,7 @@ pub(super) async fn write(place: &Place, args: WriteArgs) -> Result<u8, Failure>
             let source = open(path)?;
             client = place.client().await?;
             type_all(&mut client, id, source).await?;
+            client = client.reconnect().await?;
             WriteRequest { window: window_after_file(args.window), ..WriteRequest::default() }
         }
     };
@@ -94,6 +95,8 @@ async fn type_all(client: &mut Client, id: &str, mut source: Box<dyn Read>) -> R
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Failure::usage(format!("input cannot be read: {error}"), "")),
         };
+        // Whoever types at our stdin takes longer than the server keeps a silent connection.
+        *client = client.reconnect().await?;
         let mut rest = &part[..held];
         let mut last_progress = Instant::now();
         while !rest.is_empty() {

@@ -5,10 +5,12 @@
 mod agents;
 mod attach;
 mod cases;
+mod detect;
 mod errors;
 mod fake;
 mod live;
 mod mcp;
+mod privacy;
 mod programs;
 mod pty;
 mod refusals;

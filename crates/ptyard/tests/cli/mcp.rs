@@ -116,12 +116,16 @@ fn exec_command_asks_with_the_defaults_of_the_contract() {
     );
     session.call(
         "exec_command",
-        &json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true}),
+        &json!({"cmd": "ls", "workdir": "local", "shell": "zsh", "login": false, "tty": true,
+            "limits": {"wall_ms": 5000, "processes": "10"}}),
     );
     let body = fake.seen()[1].body.clone();
     assert_eq!(body["policy"]["client"], client, "one client for the life of the process");
     assert_eq!([&body["cwd"], &body["shell"]], [&json!("/usr/local"), &json!("zsh")]);
     assert_eq!([&body["login"], &body["tty"]], [&json!(false), &json!(true)]);
+    assert_eq!(body["limits"], json!({"wall_ms": 5000, "processes": 10}));
+    let (text, _) = session.call("exec_command", &json!({"cmd": "ls", "limits": {"cpu": 1}}));
+    assert!(text.contains("`limits` has no `cpu`"), "{text}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn wrong_usage_is_status_2_and_json_on_request() {
         &["write"],
         &["exec", "ls"],
         &["write", "1", "--chars", "a", "--keys", "b"],
+        &["exec", "--size", "80x24", "--", "true"],
     ] {
         let output = ptyard(state.path(), args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -62,6 +63,52 @@ fn wrong_usage_is_status_2_and_json_on_request() {
 fn a_bad_value_found_by_the_server_is_wrong_usage_too() {
     let fake = Fake::start(|_| Reply::Refusal(400, "invalid_size", "0x0 is not a size"));
     assert_eq!(fake.run(&["resize", "1000", "0x0"]).status.code(), Some(2));
+}
+
+#[test]
+fn values_that_the_server_refuses_in_themselves_are_wrong_usage_and_a_time_is_never_one() {
+    let yard = crate::live::Yard::new();
+    for args in [
+        &["exec", "--until", "foo", "--", "true"][..],
+        &["exec", "--until", "quiet:x", "--", "true"],
+        &["wait", "1000", "--until", "foo"],
+    ] {
+        let output = yard.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+    }
+    assert_eq!(yard.json(&["list"]), json!([]), "nothing ran");
+    for ms in ["-1", "-99999999999", "0", "9223372036854775808"] {
+        let reply = yard.json(&["exec", "--yield-ms", ms, "--", "true"]);
+        assert_eq!(reply["exit"]["code"], 0, "{ms}: {reply}");
+    }
+    let reply = yard.json(&["exec", "--yield-ms", "-1", "--", "sleep", "600"]);
+    let wall_ms = reply["wall_ms"].as_f64().unwrap();
+    assert!(reply["exit"].is_null() && wall_ms >= 250.0, "the shortest window: {reply}");
+}
+
+#[test]
+fn case_v05_an_argument_that_is_no_text_is_refused_with_the_reason_and_a_way() {
+    use std::os::unix::ffi::OsStrExt;
+    let yard = crate::live::Yard::new();
+    let bytes = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let output = yard.command(&["exec", "--", "printf", "%s"]).arg(bytes).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let told = err(&output);
+    assert!(told.contains(r#""caf\xE9" is not UTF-8"#) && told.contains("JSON"), "{told}");
+    // The way that the hint shows is one.
+    let output = yard.run(&["exec", "--wait", "--shell", "bash", "-c", r"printf %s $'caf\351'"]);
+    assert_eq!(output.stdout, b"caf\xe9", "{output:?}");
+}
+
+#[test]
+fn each_face_speaks_its_own_words() {
+    let yard = crate::live::Yard::new();
+    let told = err(&yard.run(&["exec", "--cwd", "/no/such/directory", "--", "true"]));
+    assert!(told.contains("`--cwd`"), "{told}");
+    let told = err(&yard.run(&["exec", "--size", "80x24", "--", "true"]));
+    assert!(told.contains("--tty") && !told.contains("tty: true"), "{told}");
+    let told = err(&yard.run(&["info", "nobody"]));
+    assert!(told.contains("`ptyard list`"), "{told}");
 }
 
 #[test]

@@ -25,10 +25,15 @@
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
 //! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
 //! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |
+//! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
+//! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
+//! | GET /v1/messages/{mid} | | [`MessageInfo`] |
+//! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |
 //! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |
 //! | GET /v1/version | | [`Version`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
+//! | POST /v1/replace | | [`Leaving`] |
 //! | GET /healthz | | `ok` as text; needs no token |
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
@@ -41,17 +46,19 @@
 //! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
 pub mod agents;
+mod mail;
 mod reply;
 mod request;
 pub mod stream;
 
+pub use mail::{AwaitMail, MessageInfo, SendRequest, Urgency};
 pub use reply::{
-    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LogInfo, ReadReply, ScreenCursor, ScreenReply,
-    SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, Leaving, LimitsInfo, LogInfo, ReadReply,
+    ScreenCursor, ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
-    ClientPolicy, ExecRequest, Input, KillRequest, ResizeRequest, SignalRequest, StdinKind, WaitRequest,
-    WindowRequest, WriteRequest,
+    ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest, StdinKind,
+    WaitRequest, WindowRequest, WriteRequest,
 };
 
 /// The protocol number: raised when a client or server of before could not be understood.

@@ -128,6 +128,32 @@ pub struct LogInfo {
     pub error: Option<String>,
 }
 
+/// What a program may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LimitsInfo {
+    /// Milliseconds it may live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Milliseconds that are left of them; null when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_left_ms: Option<u64>,
+    /// Milliseconds without output and without input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// Bytes of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// Bytes of output kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Those that are not held here (`memory`, `processes`), each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_held: BTreeMap<String, String>,
+}
+
 /// All about a terminal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TerminalInfo {
@@ -161,6 +187,9 @@ pub struct TerminalInfo {
     pub env: BTreeMap<String, Option<String>>,
     /// Whose it is, when a client policy applies.
     pub client: Option<String>,
+    /// What it may use, when that is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsInfo>,
     /// `{"status": ...}`: what is known of the agent in it.
     #[schema(value_type = Object)]
     pub status: serde_json::Value,
@@ -236,6 +265,16 @@ pub struct Version {
     pub pid: u32,
     /// The state directory.
     pub state: String,
+    /// Whether a command started it in the background: a newer command may put its own version in its place.
+    #[serde(default)]
+    pub background: bool,
+}
+
+/// What a server leaves to the one that takes its place. This and the fields of [`Version`] never change their form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Leaving {
+    /// The loopback address it listened on as well.
+    pub listen: Option<String>,
 }
 
 /// A refusal.

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WindowRequest {
     /// Milliseconds to wait. Default: 10,000 for a start, 250 for a write. Clamped to 250..=30,000 (an empty write:
-    /// 5,000..=30,000) unless `until` is given.
+    /// 5,000..=30,000) unless `until` is given; then to 0..=86,400,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub yield_ms: Option<u64>,
+    pub yield_ms: Option<i64>,
     /// Most tokens of 4 bytes in `output`, 1..=4,000,000. Default 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<i64>,
@@ -39,6 +39,31 @@ pub struct ClientPolicy {
     /// Most terminals of this client at once; the next one ends the least used (default 64).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_terminals: Option<u32>,
+}
+
+/// What a program may use. One that reaches `wall_ms`, `idle_ms`, `memory_bytes` or `processes` is ended with everything it
+/// started: its exit has the cause `killed` and says `limit:wall`, `limit:idle`, ... in `by`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsRequest {
+    /// Milliseconds it may live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Milliseconds without output and without input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// Bytes of memory of all its processes together. Needs a cgroup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads, the program included. Needs a cgroup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// Bytes of output kept; of more, the oldest go, and readers are told. Ends nothing. Default 256 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Start it even where a limit cannot be held, with a warning, rather than refuse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub best_effort: bool,
 }
 
 /// Starts a program.
@@ -84,6 +109,12 @@ pub struct ExecRequest {
     /// Whose terminal this is, and the rules for that client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<ClientPolicy>,
+    /// What it may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsRequest>,
+    /// The caller uses the full id alone: no short id is told, so none is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full_id_only: bool,
     /// The first window.
     #[serde(flatten)]
     pub window: WindowRequest,

@@ -1,7 +1,7 @@
 //! Who may talk to the server.
 //!
 //! A peer of the Unix socket was let in when it connected: the socket lies in a directory of its user's own and the
-//! kernel said which user connected. On TCP every request is checked, in this order:
+//! kernel said which user connected; any other user is told so. On TCP every request is checked, in this order:
 //!
 //! 1. `Host` must name this machine's loopback and the server's port, so that a name a web site points at 127.0.0.1
 //!    (DNS rebinding) gets nothing.
@@ -81,6 +81,10 @@ pub(crate) async fn guard(peer: Peer, request: Request, next: Next) -> Response 
     let checked = match peer.entrance() {
         Entrance::Unix => Ok(()),
         Entrance::Tcp(gate) => gate.check(&request),
+        Entrance::Stranger => Err(ApiError::new(
+            ErrorCode::Forbidden,
+            "this server belongs to another user, and takes calls of that user and of root alone",
+        )),
     };
     match checked {
         Ok(()) => next.run(request).await,

@@ -4,10 +4,12 @@ pub(crate) mod agents;
 pub(crate) mod events;
 pub(crate) mod life;
 pub(crate) mod look;
+pub(crate) mod mail;
 pub(crate) mod meta;
 pub(crate) mod stream;
 pub(crate) mod windows;
 
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use ptyard_yard::Yard;
 
 use crate::error::ApiError;
 use crate::gate;
+use crate::server::Ground;
 use crate::stop::Stop;
 
 /// What every handler may use.
@@ -33,6 +36,10 @@ pub(crate) struct Shared {
     pub(crate) yard: Yard,
     /// The state directory.
     pub(crate) state: Arc<Path>,
+    /// The loopback address it listens on as well.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where it was started.
+    pub(crate) ground: Ground,
     /// The stop signal.
     pub(crate) stop: Stop,
 }
@@ -62,10 +69,15 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/sessions", get(agents::sessions))
         .route("/v1/sessions/{name}", get(agents::session).delete(agents::shut_down))
         .route("/v1/profiles", get(agents::profiles))
+        .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
+        .route("/v1/messages/{mid}", get(mail::message))
+        .route("/v1/messages/{mid}/cancel", post(mail::cancel))
+        .route("/v1/messages/{mid}/retry", post(mail::retry))
         .route("/v1/events", get(events::events))
         .route("/v1/version", get(meta::version))
         .route("/v1/openapi.json", get(meta::openapi))
         .route("/v1/stop", post(meta::stop))
+        .route("/v1/replace", post(meta::replace))
         .route(gate::HEALTH_PATH, get(meta::health))
         .with_state(shared);
     behind_the_gate(endpoints, stop)
@@ -88,18 +100,20 @@ async fn unknown_method(method: Method, uri: Uri) -> ApiError {
     ApiError::method(&method, uri.path())
 }
 
-/// Ends a call that waits when the server stops, and turns a panic into a refusal.
+/// Ends a call that waits when the server stops and its program has not ended by then, and turns a panic into a refusal.
 async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Response {
     if stop.is_requested() {
-        return ApiError::stopping().into_response();
+        return ApiError::stopping(stop.ending()).into_response();
     }
+    // Neither the query nor the body: they hold what callers search for and type.
+    tracing::debug!(method = %request.method(), path = request.uri().path(), "a call");
     let call = AssertUnwindSafe(next.run(request)).catch_unwind();
     tokio::select! {
         biased;
         answered = call => answered.unwrap_or_else(|_| {
             ApiError::new(ErrorCode::Internal, "the call broke off: a panic").into_response()
         }),
-        () = stop.requested() => ApiError::stopping().into_response(),
+        () = stop.ends_were_told() => ApiError::stopping(stop.ending()).into_response(),
     }
 }
 

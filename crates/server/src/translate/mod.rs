@@ -1,10 +1,12 @@
 //! Between the wire and the yard.
 
 pub(crate) mod agents;
+mod mail;
 mod reply;
 mod request;
 mod signal;
 
+pub(crate) use mail::{message, message_id, send_spec};
 pub(crate) use reply::{describe, done, event, exit, screen};
 pub(crate) use request::{grace, program_spec, write_spec};
 pub(crate) use signal::parse as signal;

@@ -1,16 +1,16 @@
 //! From the yard's answers to replies.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ptyard_core::{Cause, Exit, Size, TerminalId};
-use ptyard_yard::{Event, Info, KillOutcome, Range, ScreenView, WaitOutcome, Window};
+use ptyard_yard::{Event, Info, KillOutcome, LimitInfo, Range, ScreenView, WaitOutcome, Window};
 use serde_json::json;
 
 use crate::api::{
-    Done, Event as EventReply, ExitInfo, KillReply, LogInfo, ReadReply, ScreenCursor, ScreenReply, SizeInfo,
-    TerminalInfo, WaitReply, WindowReply,
+    Done, Event as EventReply, ExitInfo, KillReply, LimitsInfo, LogInfo, ReadReply, ScreenCursor,
+    ScreenReply, SizeInfo, TerminalInfo, WaitReply, WindowReply,
 };
 
 /// RFC 3339 in UTC, to the millisecond.
@@ -96,6 +96,19 @@ pub(crate) fn screen(view: ScreenView) -> ScreenReply {
     }
 }
 
+fn limits(info: LimitInfo) -> LimitsInfo {
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    LimitsInfo {
+        wall_ms: info.limits.wall.map(ms),
+        wall_left_ms: info.wall_left.map(ms),
+        idle_ms: info.limits.idle.map(ms),
+        memory_bytes: info.limits.memory_bytes,
+        processes: info.limits.processes,
+        log_bytes: info.limits.log_bytes,
+        not_held: info.unheld.into_iter().map(|(limit, why)| (limit.to_string(), why)).collect(),
+    }
+}
+
 /// All about a terminal.
 pub(crate) fn describe(info: Info) -> TerminalInfo {
     let (state, status) = match info.exit {
@@ -123,6 +136,7 @@ pub(crate) fn describe(info: Info) -> TerminalInfo {
         cursor: info.cursor,
         env: info.env,
         client: info.client,
+        limits: info.limits.map(limits),
         status: json!({ "status": status }),
         created_at: time(info.created_at),
         last_output_at: info.last_output_at.map(time),
@@ -166,8 +180,6 @@ pub(crate) fn event(event: Event) -> EventReply {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

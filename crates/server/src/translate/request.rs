@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ptyard_core::Size;
-use ptyard_terminal::backend::{Io, Stdin};
-use ptyard_yard::{ClientPolicy, ExecSpec, Login, Program, TypedInput, WindowSpec, WriteSpec};
+use ptyard_core::{Limits, Size};
+use ptyard_terminal::backend::{Io, Stdin, Unheld};
+use ptyard_yard::{
+    ClientPolicy, ExecSpec, LimitSpec, Login, Naming, Program, TypedInput, WindowSpec, WriteSpec,
+};
 
-use crate::api::{ExecRequest, Input, KillRequest, StdinKind, WindowRequest, WriteRequest};
+use crate::api::{ExecRequest, Input, KillRequest, LimitsRequest, StdinKind, WindowRequest, WriteRequest};
 use crate::error::ApiError;
 
 /// Most milliseconds between TERM and KILL.
@@ -21,7 +23,7 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
     let io = if request.tty {
         Io::Tty(request.size.map_or(Ok(Size::DEFAULT), |size| size.parse())?)
     } else if request.size.is_some() {
-        return Err(ApiError::argument("size is given, but the program has no tty: add `tty: true`"));
+        return Err(ApiError::argument("size is given, but the program has no tty"));
     } else {
         Io::Pipes(match request.stdin {
             StdinKind::Null => Stdin::Null,
@@ -30,6 +32,7 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
     };
     let cwd = absolute(request.cwd)?;
     check_variables(&[("env", &request.env), ("caller_env", &request.caller_env)])?;
+    let limits = request.limits.map(limit_spec).unwrap_or_default();
     let spec = ExecSpec {
         program: program(request.argv, request.command, request.shell, request.login)?,
         backend: request.backend,
@@ -41,6 +44,8 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
         policy: request
             .policy
             .map(|policy| ClientPolicy { client: policy.client, max_terminals: policy.max_terminals }),
+        limits,
+        naming: if request.full_id_only { Naming::FullId } else { Naming::Any },
         window: window_spec(request.window),
     };
     Ok(spec)
@@ -70,6 +75,17 @@ pub(super) fn check_variables(fields: &[(&str, &BTreeMap<String, String>)]) -> R
         }
     }
     Ok(())
+}
+
+fn limit_spec(request: LimitsRequest) -> LimitSpec {
+    let limits = Limits {
+        wall: request.wall_ms.map(Duration::from_millis),
+        idle: request.idle_ms.map(Duration::from_millis),
+        memory_bytes: request.memory_bytes,
+        processes: request.processes,
+        log_bytes: request.log_bytes,
+    };
+    LimitSpec { limits, unheld: if request.best_effort { Unheld::Tell } else { Unheld::Refuse } }
 }
 
 fn program(
@@ -104,11 +120,11 @@ fn program(
 /// What a write asks for.
 pub(crate) fn write_spec(request: WriteRequest) -> Result<WriteSpec, ApiError> {
     let input = match request.input {
-        Input::None => TypedInput::None,
-        Input::Chars(text) => TypedInput::Bytes(text.into_bytes()),
-        Input::Base64(text) => TypedInput::Bytes(bytes_of(&text)?),
-        Input::Keys(keys) => TypedInput::Keys(keys),
-        Input::Paste(text) => TypedInput::Paste(text),
+        Input::None => None,
+        Input::Chars(text) => Some(TypedInput::Bytes(text.into_bytes())),
+        Input::Base64(text) => Some(TypedInput::Bytes(bytes_of(&text)?)),
+        Input::Keys(keys) => Some(TypedInput::Keys(keys)),
+        Input::Paste(text) => Some(TypedInput::Paste(text)),
     };
     Ok(WriteSpec {
         input,
@@ -216,8 +232,8 @@ mod tests {
     #[test]
     fn input_is_bytes_keys_or_a_paste() {
         let spec = |input| write_spec(WriteRequest { input, ..WriteRequest::default() });
-        assert_eq!(spec(Input::Base64("AP8=".into())).unwrap().input, TypedInput::Bytes(vec![0, 255]));
-        assert_eq!(spec(Input::Chars("\u{3}".into())).unwrap().input, TypedInput::Bytes(vec![3]));
+        assert_eq!(spec(Input::Base64("AP8=".into())).unwrap().input, Some(TypedInput::Bytes(vec![0, 255])));
+        assert_eq!(spec(Input::Chars("\u{3}".into())).unwrap().input, Some(TypedInput::Bytes(vec![3])));
         let refused = spec(Input::Base64("A".into())).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InvalidArgument);
         let written: WriteRequest = serde_json::from_str(r#"{"input":"none"}"#).unwrap();

@@ -5,8 +5,10 @@
 mod errors;
 mod events;
 mod look;
+mod mail;
 mod shutdown;
 mod site;
+mod strangers;
 mod streams;
 mod tcp;
 mod vanishing;

@@ -5,6 +5,10 @@
 //! editor of the program in the foreground came back after the question: the asker is gone and the shell is back. A line
 //! editor shows itself by its marks, or, without any, by a line that it took in raw mode before the question was printed
 //! in line mode: that is how commands are read and run.
+//!
+//! None of that helps when the question is read late, on a busy machine: then the line editor may be back before it. So
+//! who would read the answer is looked at again right before it is written ([`Asker`]). Between that look and the write
+//! lie two system calls and no wait.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,6 +18,7 @@ use ptyard_screen::Query;
 use ptyard_screen::reply::{ReplyContext, needs_cursor, reply};
 
 use super::Actor;
+use crate::backend::TtyState;
 
 /// Most queries that wait for an answer; of more, the oldest are dropped: who asks so many waits for none.
 const WAITING: usize = 64;
@@ -34,12 +39,28 @@ const REDRAW: Duration = Duration::from_millis(60);
 struct Waiting {
     at: u64,
     query: Query,
+    asker: Asker,
     asked: Moment,
     looks: usize,
     /// How often a line editor had begun when it was asked.
     line_editors: u64,
     /// It was asked in line mode, after a line was entered in raw mode: by a command of a line editor.
     by_command: bool,
+}
+
+/// Who asked, as far as it can be known: the process group that had the terminal when the question was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Asker(Option<u32>);
+
+impl Asker {
+    /// Whether an answer that is written now would reach somebody else: the shell that waited for the asker's end, a line
+    /// editor (those that can be told by their settings ask nothing), or whoever reads lines.
+    ///
+    /// Asked right before the write, not only when the question was read: in between the asker may have ended.
+    pub(super) fn is_gone(self, tty: &TtyState) -> bool {
+        let gave_back = tty.program_in_foreground && self.0.is_some() && self.0 != tty.foreground_group;
+        tty.line_mode || tty.line_editor || gave_back
+    }
 }
 
 /// The queries that wait for an answer.
@@ -54,13 +75,15 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn asked(&mut self, at: u64, query: Query, in_line_mode: bool, now: Moment) {
+    pub(super) fn asked(&mut self, at: u64, query: Query, tty: Option<TtyState>, now: Moment) {
+        let in_line_mode = tty.is_some_and(|tty| tty.line_mode);
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
         self.waiting.push_back(Waiting {
             at,
             query,
+            asker: Asker(tty.and_then(|tty| tty.foreground_group)),
             asked: now,
             looks: 0,
             line_editors: self.line_editors,
@@ -101,6 +124,9 @@ impl Actor {
             return;
         }
         while let Some(waiting) = self.answers.waiting.pop_front() {
+            if waiting.asker.is_gone(&tty) {
+                continue;
+            }
             let came_back = waiting.by_command
                 || (waiting.line_editors > 0 && self.answers.line_editors > waiting.line_editors);
             if came_back && tty.program_in_foreground {
@@ -118,7 +144,7 @@ impl Actor {
             }
             let context = self.reply_context(&waiting, now);
             if let Some(bytes) = reply(&waiting.query, &context) {
-                self.queue.push_answer(bytes);
+                self.queue.push_answer(bytes, waiting.asker);
             }
         }
     }

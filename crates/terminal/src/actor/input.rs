@@ -8,6 +8,7 @@ use bytes::Bytes;
 use ptyard_core::turn::{AttemptId, Keys};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::answer::Asker;
 use super::mail::{MailJob, MailStep, Mailed};
 use crate::agent::keys;
 use crate::backend::{ControlError, Sink};
@@ -69,6 +70,8 @@ pub(super) struct Typing {
     /// What `cancelled` resolved to.
     cancel: Option<Cancel>,
     reply: Option<oneshot::Sender<Written>>,
+    /// Whose question this answers; it is dropped if that one is gone before it is written.
+    answers: Option<Asker>,
     /// `None` for our own replies, whose number is bounded where they are made.
     _place: Option<Place>,
 }
@@ -96,11 +99,12 @@ impl Job {
             cancelled: Some(cancelled),
             cancel: None,
             reply: Some(reply),
+            answers: None,
             _place: Some(place),
         })
     }
 
-    fn answer(bytes: Vec<u8>) -> Self {
+    fn answer(bytes: Vec<u8>, answers: Option<Asker>) -> Self {
         Self::Type(Typing {
             typed: Typed::raw(bytes),
             taken: 0,
@@ -108,6 +112,7 @@ impl Job {
             cancelled: None,
             cancel: None,
             reply: None,
+            answers,
             _place: None,
         })
     }
@@ -165,19 +170,21 @@ impl InputQueue {
     }
 
     /// Puts an answer to a query next: behind the job that began, before all others.
-    pub(super) fn push_answer(&mut self, bytes: Vec<u8>) {
+    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker) {
         let first = self.jobs.iter().take_while(|job| job.goes_first()).count();
-        self.jobs.insert(first, Job::answer(bytes));
+        self.jobs.insert(first, Job::answer(bytes, Some(asker)));
     }
 
-    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained the output just before.
+    /// Writes what the program takes, and takes back what waits in vain. `end` is the end of the log now; the caller drained
+    /// the output just before. `is_gone` looks whether somebody else would read an answer.
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         sink: &mut Option<Box<dyn Sink>>,
         end: u64,
+        is_gone: &mut dyn FnMut(Asker) -> bool,
     ) -> InputStep {
-        let step = self.poll_front(cx, sink, end);
+        let step = self.poll_front(cx, sink, end, is_gone);
         self.take_back(cx, end);
         step
     }
@@ -193,7 +200,13 @@ impl InputQueue {
         self.jobs = std::iter::once(first).chain(behind).collect();
     }
 
-    fn poll_front(&mut self, cx: &mut Context<'_>, sink: &mut Option<Box<dyn Sink>>, end: u64) -> InputStep {
+    fn poll_front(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Option<Box<dyn Sink>>,
+        end: u64,
+        is_gone: &mut dyn FnMut(Asker) -> bool,
+    ) -> InputStep {
         loop {
             let Some(open) = sink else {
                 return self.end_all(end);
@@ -212,6 +225,9 @@ impl InputQueue {
                         let _gone = reply.send(closed);
                     }
                 },
+                // Half an answer is worse than one nobody waits for: one that began is written to its end.
+                Some(Job::Type(typing)) if typing.taken == 0 && typing.answers.is_some_and(&mut *is_gone) => {
+                }
                 Some(Job::Mail(mut mail)) => {
                     match mail.poll_write(cx, open.as_mut(), end, &mut self.mailed) {
                         MailStep::Holds => {
@@ -228,7 +244,7 @@ impl InputQueue {
                         return InputStep::Idle;
                     }
                     TypingStep::Finished => {}
-                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec())),
+                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec(), None)),
                     TypingStep::Ended => return self.end_all(end),
                 },
             }
@@ -243,6 +259,11 @@ impl InputQueue {
     /// What others typed since this was asked last.
     pub(super) fn take_typed(&mut self) -> Vec<(Keys, u64)> {
         std::mem::take(&mut self.typed)
+    }
+
+    /// Whether an Enter for this attempt could be written next.
+    pub(super) fn is_free_for(&self, attempt: AttemptId) -> bool {
+        self.jobs.front().is_none_or(|job| matches!(job, Job::Mail(mail) if mail.is(attempt)))
     }
 
     /// Presses the Enter of the mail that holds the input.
@@ -261,7 +282,7 @@ impl InputQueue {
         if let Some(Job::Mail(mail)) = self.jobs.remove(at)
             && let Some(rest) = mail.if_cut()
         {
-            self.jobs.insert(at, Job::answer(rest));
+            self.jobs.insert(at, Job::answer(rest, None));
         }
     }
 
@@ -405,7 +426,7 @@ mod tests {
     }
 
     fn turn(queue: &mut InputQueue, sink: &mut Option<Box<dyn Sink>>) -> InputStep {
-        queue.poll_write(&mut Context::from_waker(Waker::noop()), sink, 10)
+        queue.poll_write(&mut Context::from_waker(Waker::noop()), sink, 10, &mut |_| false)
     }
 
     #[test]
@@ -420,7 +441,7 @@ mod tests {
         queue.push(second);
         *slow.room.lock().unwrap() = 3;
         turn(&mut queue, &mut sink);
-        queue.push_answer(b"R".to_vec());
+        queue.push_answer(b"R".to_vec(), Asker::default());
         drop(cancel);
         turn(&mut queue, &mut sink);
         *slow.room.lock().unwrap() = 100;
@@ -430,6 +451,30 @@ mod tests {
             answer.try_recv().unwrap(),
             Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
         );
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn case_sec01_an_answer_is_not_written_when_its_asker_has_gone_while_it_waited() {
+        let slow = Slow::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(slow.clone()));
+        let mut queue = InputQueue::default();
+        let (first, _keep, _answer) = job(Typed::raw(&b"typed"[..]));
+        queue.push(first);
+        *slow.room.lock().unwrap() = 2;
+        turn(&mut queue, &mut sink);
+        queue.push_answer(b"ANSWER".to_vec(), Asker::default());
+        *slow.room.lock().unwrap() = 100;
+        let mut cx = Context::from_waker(Waker::noop());
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);
+        assert_eq!(*slow.got.lock().unwrap(), b"typed");
+        // One that began goes on: half of it would be read as keys.
+        *slow.room.lock().unwrap() = 2;
+        queue.push_answer(b"<ANSWER>".to_vec(), Asker::default());
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| false);
+        *slow.room.lock().unwrap() = 100;
+        queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);
+        assert_eq!(*slow.got.lock().unwrap(), b"typed<ANSWER>");
         assert!(queue.is_empty());
     }
 
@@ -516,7 +561,8 @@ mod tests {
         let mut queue = InputQueue::default();
         let (first, _cancel, mut answer) = job(Typed::raw(&b"abc"[..]));
         queue.push(first);
-        assert_eq!(queue.poll_write(&mut Context::from_waker(Waker::noop()), &mut None, 5), InputStep::Ended);
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(queue.poll_write(&mut cx, &mut None, 5, &mut |_| false), InputStep::Ended);
         assert!(answer.try_recv().unwrap().input_ended);
     }
 }

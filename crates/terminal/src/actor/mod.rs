@@ -8,6 +8,7 @@ mod answer;
 mod command;
 mod dispatch;
 mod input;
+mod limits;
 mod look;
 mod mail;
 mod output;
@@ -26,18 +27,20 @@ use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
-use self::answer::Answers;
+use self::answer::{Answers, Asker};
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
 use self::dispatch::Attended;
 use self::input::{InputQueue, Job};
 pub(crate) use self::input::{Place, QUEUE_JOBS};
 pub use self::input::{Typed, Written};
+use self::limits::LimitWatch;
+pub use self::limits::TimeLimits;
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
 use crate::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Signal, Sink, Source, Started, Target,
+    BoxFuture, Control, ControlError, Io, KillReport, Questions, Signal, Sink, Source, Started, Target,
 };
 use crate::clock::Clock;
 use crate::intent::Intent;
@@ -79,7 +82,9 @@ pub(crate) struct Actor {
     /// The request for bracketed paste that was seen last, by its offset, and the group in the foreground then.
     paste_asked: (u64, Option<u32>),
     answers: Answers,
+    questions: Questions,
     looks: Looks,
+    limits: LimitWatch,
     /// When a log that could not be written is tried again.
     held_back: Option<Moment>,
     /// Scratch: what the side parser saw in one read.
@@ -106,6 +111,7 @@ pub(crate) struct Parts {
     pub(crate) reader: LogReader,
     pub(crate) observed: Arc<SharedObserved>,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) limits: TimeLimits,
     pub(crate) past: Past,
 }
 
@@ -154,7 +160,9 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         scanner: Scanner::new(),
         paste_asked: (0, None),
         answers: Answers::default(),
+        questions: parts.started.questions,
         looks: Looks::default(),
+        limits: LimitWatch::new(TimeLimits::default(), Moment::EPOCH),
         held_back: None,
         signals: Vec::new(),
         progress,
@@ -169,6 +177,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
     if let Past::Earlier { unseen_from } = parts.past {
         actor.resume(unseen_from);
     }
+    actor.watch_limits(parts.limits);
     tokio::spawn(async move {
         std::future::poll_fn(|cx| actor.poll_turn(cx)).await;
         actor.finish();
@@ -184,6 +193,7 @@ impl Actor {
             self.poll_commands(cx);
             self.poll_output(cx, now);
             self.poll_exit(cx, now);
+            self.poll_limits(cx, now);
             self.answer_queries(now);
             self.poll_input(cx);
             self.poll_attended(now);
@@ -228,6 +238,7 @@ impl Actor {
                 {
                     self.answers.line_entered();
                 }
+                self.typed();
                 self.queue.push(Job::new(typed, cancelled, reply, place));
             }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
@@ -248,7 +259,10 @@ impl Actor {
             Command::Attend { agent, reply } => {
                 let _gone = reply.send(self.attend(*agent, self.clock.now()));
             }
-            Command::Dispatch { mail, reply } => self.offer(mail, reply),
+            Command::Dispatch { mail, reply } => {
+                self.typed();
+                self.offer(mail, reply);
+            }
             Command::ResetTurns { reply } => {
                 self.reset_turns(self.clock.now());
                 let _gone = reply.send(());
@@ -331,7 +345,9 @@ impl Actor {
 
     fn poll_input(&mut self, cx: &mut Context<'_>) {
         if !self.queue.is_empty() {
-            self.queue.poll_write(cx, &mut self.sink, self.now.end);
+            let control = &mut self.control;
+            let is_gone = &mut |asker: Asker| control.tty_state().is_none_or(|tty| asker.is_gone(&tty));
+            self.queue.poll_write(cx, &mut self.sink, self.now.end, is_gone);
         }
     }
 
@@ -340,7 +356,9 @@ impl Actor {
             return;
         }
         if let Poll::Ready(exit) = self.control.poll_exit(cx) {
-            self.end.exited(self.with_our_cause(exit), now);
+            let exit = self.with_our_cause(exit);
+            self.limits_saw(&exit);
+            self.end.exited(exit, now);
             // Bytes written right before the exit may have come in after this turn's reading.
             self.poll_output(cx, now);
         }
@@ -457,12 +475,11 @@ impl Actor {
             self.end_look,
             self.answers.deadline(),
             self.looks.deadline(),
+            self.limits.deadline(),
             self.held_back,
             self.attended_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min();
+        ];
+        let wanted = wanted.into_iter().flatten().min();
         let Some(at) = wanted else {
             self.timer = None;
             return Poll::Pending;

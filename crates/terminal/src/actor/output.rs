@@ -8,7 +8,7 @@ use ptyard_screen::scan::{Clipboard, PromptMark};
 use ptyard_screen::{Event, Signal};
 
 use super::Actor;
-use crate::backend::Io;
+use crate::backend::{Io, Questions};
 use crate::log::FillError;
 use crate::observed::TerminalEvent;
 
@@ -126,9 +126,9 @@ impl Actor {
             match event {
                 Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
                     if !is_news => {}
+                Event::Query(_) if self.questions == Questions::ThePlaces => {}
                 Event::Query(query) => {
-                    let in_line_mode = self.control.tty_state().is_some_and(|tty| tty.line_mode);
-                    self.answers.asked(at, query, in_line_mode, self.clock.now());
+                    self.answers.asked(at, query, self.control.tty_state(), self.clock.now());
                 }
                 Event::Prompt(mark) => {
                     if matches!(mark, PromptMark::PromptStart | PromptMark::CommandStart) {

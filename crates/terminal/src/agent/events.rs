@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn outcomes_outlive_a_reader_who_is_late() {
         let (tell, mut read) = Events::new();
-        let outcome = TurnEvent::Outcome(AttemptId(1), Outcome::Refused(Hold::Busy));
+        let outcome = TurnEvent::Outcome(AttemptId::new(1), Outcome::Refused(Hold::Busy));
         tell.tell(outcome.clone());
         for _ in 0..2 * TURN_EVENTS {
             tell.tell(TurnEvent::Ready);

@@ -52,7 +52,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()), None);
         erase(directory.path()).unwrap();
-        let note = Note { attempt: AttemptId(7), epoch: Epoch(3), from: 4_000_000_000_000 };
+        let note = Note { attempt: AttemptId::new(7), epoch: Epoch(3), from: 4_000_000_000_000 };
         write(directory.path(), note).unwrap();
         assert_eq!(read(directory.path()), Some(note));
         erase(directory.path()).unwrap();

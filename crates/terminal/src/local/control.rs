@@ -1,14 +1,15 @@
 //! The remaining controls of a local program.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ptyard_core::{Exit, Size};
-use rustix::termios::LocalModes;
+use ptyard_core::{Exit, Limit, Size};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::agent::is_shell;
 use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
@@ -26,11 +27,13 @@ use super::{kill, streams, tty};
 ///    that reaps, so the number means the program meanwhile.
 pub(super) struct LocalControl {
     pub(super) pid: u32,
-    pub(super) pidfd: OwnedFd,
+    pub(super) pidfd: Arc<OwnedFd>,
     pub(super) tty: Option<Arc<WatchedFd>>,
     pub(super) tree: Arc<Tree>,
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) end: End,
+    /// Ready when there are too many processes; gone once that was told.
+    pub(super) ceiling: Option<BoxFuture<'static, io::Result<()>>>,
     pub(super) runtime: Handle,
     /// Given up with this.
     pub(super) _copies: Option<Arc<dyn Copies>>,
@@ -57,6 +60,17 @@ impl End {
 impl LocalControl {
     fn master(&self) -> Result<&WatchedFd, ControlError> {
         self.tty.as_deref().ok_or(ControlError::NotATty)
+    }
+
+    /// Ends the tree in a task of its own. The tty stays open meanwhile: its number tells what belongs to the program, and
+    /// the next program's tty shall not have it.
+    fn end_tree(&self, grace: Duration) -> JoinHandle<KillReport> {
+        let (tree, exit, tty) = (Arc::clone(&self.tree), self.exit.clone(), self.tty.clone());
+        self.runtime.spawn(async move {
+            let report = kill::end_tree(tree, exit, grace).await;
+            drop(tty);
+            report
+        })
     }
 
     /// The process group that the keyboard's signals go to.
@@ -99,7 +113,7 @@ impl Control for LocalControl {
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
         let tree = Arc::clone(&self.tree);
-        let kill = self.runtime.spawn(kill::end_tree(Arc::clone(&tree), self.exit.clone(), grace));
+        let kill = self.end_tree(grace);
         Box::pin(async move {
             match kill.await {
                 Ok(report) => report,
@@ -119,15 +133,24 @@ impl Control for LocalControl {
         kill::count(&members)
     }
 
+    fn poll_ceiling(&mut self, cx: &mut Context<'_>) -> Poll<Limit> {
+        let Some(reached) = &mut self.ceiling else { return Poll::Pending };
+        let reached = ready!(reached.as_mut().poll(cx));
+        self.ceiling = None;
+        match reached {
+            Ok(()) => Poll::Ready(Limit::Processes),
+            Err(error) => {
+                // The kernel still refuses more processes.
+                tracing::warn!(%error, "cannot watch a program's number of processes");
+                Poll::Pending
+            }
+        }
+    }
+
     fn tty_state(&mut self) -> Option<TtyState> {
         let modes = streams::attributes(self.tty.as_ref()?).ok()?;
         let foreground_group = self.foreground_group();
-        Some(TtyState {
-            line_mode: modes.local_modes.contains(LocalModes::ICANON),
-            echo: modes.local_modes.contains(LocalModes::ECHO),
-            foreground_group,
-            program_in_foreground: foreground_group == Some(self.pid),
-        })
+        Some(TtyState::of(&modes, foreground_group, self.pid))
     }
 
     fn foreground_command(&mut self) -> Option<String> {
@@ -158,6 +181,6 @@ impl Drop for LocalControl {
         if self.tree.release() {
             return;
         }
-        self.runtime.spawn(kill::end_tree(Arc::clone(&self.tree), self.exit.clone(), Duration::ZERO));
+        self.end_tree(Duration::ZERO);
     }
 }

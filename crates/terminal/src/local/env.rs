@@ -58,6 +58,25 @@ pub fn clean_environment(
     compose(id, caller, given, io, &server, &account)
 }
 
+/// What a program in a place elsewhere gets in addition to what it finds there: that nobody sees a pager or editor it
+/// opens, what kind of terminal looks at it, and `given`.
+#[must_use]
+pub fn environment_elsewhere(
+    id: TerminalId,
+    given: &BTreeMap<String, String>,
+    io: Io,
+) -> BTreeMap<String, String> {
+    let on_this = match io {
+        Io::Tty(_) => ON_TTY,
+        Io::Pipes(_) => ON_PIPES,
+    };
+    let stated = QUIET.iter().chain(on_this).map(|&(name, value)| (name.to_owned(), value.to_owned()));
+    let mut env: BTreeMap<_, _> = stated.collect();
+    env.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env.insert(TERMINAL_VARIABLE.to_owned(), id.to_string());
+    env
+}
+
 /// What stands in for an account that the database does not have, as in a container run with a chosen uid.
 fn nobody(uid: u32) -> Account {
     Account { name: uid.to_string(), home: "/".to_owned(), shell: String::new() }

@@ -18,7 +18,11 @@ const KILL_LIMIT: Duration = Duration::from_secs(1);
 /// How long after a KILL it is looked whether somebody needs another.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// Asks (HUP, TERM, and CONT so that stopped ones hear it), waits `grace`, kills, looks. Takes at most `grace` and a
+/// What asks: of a program that dies of either, TERM is what it died of; interactive shells ignore that one and leave at a
+/// HUP; stopped processes hear nothing without CONT.
+const ASKING: [i32; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGCONT];
+
+/// Asks (TERM, HUP, and CONT so that stopped ones hear it), waits `grace`, kills, looks. Takes at most `grace` and a
 /// second. With no grace nothing is asked.
 ///
 /// When the future is dropped before it is done, because the runtime is shutting down, it kills at once.
@@ -63,6 +67,7 @@ async fn ask_and_kill(
         tree.release();
         return KillReport::default();
     }
+    let ran = exit.borrow().is_none();
     let mut last_signal = None;
     let mut empty = false;
     if !grace.is_zero() {
@@ -77,7 +82,14 @@ async fn ask_and_kill(
     let survivors =
         if empty { Vec::new() } else { tree.off_runtime(Tree::members).await.unwrap_or_default() };
     // A process that has ended is reaped next; whoever hears of the kill shall find the exit known.
-    let _ = timeout_at(limit, exit.wait_for(Option::is_some)).await;
+    let died_of = match timeout_at(limit, exit.wait_for(Option::is_some)).await {
+        Ok(Ok(exit)) => exit.as_ref().and_then(|exit| exit.signal),
+        _ => None,
+    };
+    // Whoever left at the HUP alone did not need the TERM.
+    if ran && last_signal == Some(libc::SIGTERM) && died_of == Some(libc::SIGHUP) {
+        last_signal = died_of;
+    }
     tree.release();
     KillReport { found, last_signal, survivors }
 }
@@ -90,7 +102,7 @@ async fn ask(tree: &Arc<Tree>, mut exit: watch::Receiver<Option<Exit>>) {
     for _program_gone in [false, true] {
         asked = tree
             .off_runtime(move |tree| {
-                tree.ask(&[libc::SIGHUP, libc::SIGTERM, libc::SIGCONT], &mut asked);
+                tree.ask(&ASKING, &mut asked);
                 asked
             })
             .await

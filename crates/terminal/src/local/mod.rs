@@ -20,6 +20,7 @@ mod kill;
 pub mod launcher;
 mod lookup;
 mod open_files;
+mod other;
 mod signal;
 mod strays;
 mod streams;
@@ -29,14 +30,14 @@ mod tty;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use ptyard_core::{Exit, TerminalId};
+use ptyard_core::{Cause, Exit, Limit, TerminalId};
 use tokio::io::Interest;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::backend::{Backend, BoxFuture, Earlier, Sink, StartError, StartSpec, Started};
+use crate::backend::{Backend, BoxFuture, Earlier, Questions, Sink, StartError, StartSpec, Started};
 use crate::log::LogConfig;
 use crate::sys::watched::WatchedFd;
 
@@ -44,11 +45,13 @@ use self::control::{End, LocalControl};
 pub use self::fork::ForkLauncher;
 pub use self::identity::Identity;
 use self::keeper::{KeeperCommand, KeeperError, Supply};
-use self::launcher::{Ends, Launched, Launcher, Order};
+use self::launcher::{Ends, Launched, Launcher, Lent, Order};
 pub use self::open_files::raise_open_files;
+pub use self::other::OtherProcess;
 pub use self::signal::UnknownSignal;
 use self::streams::{FdSource, PipeSink, TtySink};
 use self::tree::Tree;
+use self::tree::ceilings::Controller;
 use self::tree::cgroup::{Home, Leaf};
 use self::tree::walk::{self, Root, Walk};
 
@@ -145,6 +148,10 @@ impl Backend for LocalBackend {
         "local"
     }
 
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        if place.is_empty() { Ok(self) } else { Err(StartError::no_places("local", place)) }
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let starting: BoxFuture<'static, _> = match &self.grounds {
             Grounds::Own(ground) => {
@@ -181,36 +188,54 @@ impl Ground {
         }
     }
 
+    /// Why programs cannot be held to a limit here; `None` when they can.
+    fn why_not(&self, limit: Limit) -> Option<String> {
+        let controller = match limit {
+            Limit::Wall | Limit::Idle => return None,
+            Limit::Memory => Controller::Memory,
+            Limit::Processes => Controller::Processes,
+        };
+        match &self.containment {
+            Contained::Cgroup(home) => home.offer(controller).err().map(|error| error.to_string()),
+            Contained::Walk { .. } => Some("programs have no cgroup (version 2) here".to_owned()),
+        }
+    }
+
     async fn start(&self, spec: StartSpec) -> Result<Started, StartError> {
         let id = spec.id;
+        let (ceilings, unheld) = spec.ceilings.split(|limit| self.why_not(limit))?;
         match &self.containment {
             Contained::Cgroup(home) => {
                 let cannot = |error| errors::spawn_failed("cannot make a cgroup", &error);
                 let leaf = Leaf::make(home, &spec.id.to_string()).map_err(cannot)?;
+                leaf.hold(ceilings).map_err(|error| errors::spawn_failed("cannot set the limits", &error))?;
                 let order = Order { spec, cgroup: Some(leaf.path().to_owned()), timer_slack_ns: None };
                 let launched = self.launcher.launch(order).await?;
-                wire(launched, |_, _| Tree::Cgroup(leaf))
+                Ok(Started { unheld, ..wire(launched, |_, _| Tree::Cgroup(leaf))? })
             }
             Contained::Walk { .. } => {
                 let mark_ns = walk::next_mark_ns();
                 let order = Order { spec, cgroup: None, timer_slack_ns: Some(mark_ns) };
                 let launched = self.launcher.launch(order).await?;
-                wire(launched, |launched, exit| self.walk(id, launched, mark_ns, exit))
+                let started = wire(launched, |launched, exit| self.walk(id, launched, mark_ns, exit))?;
+                Ok(Started { unheld, ..started })
             }
         }
     }
 
-    /// Takes a program over that an earlier server started.
+    /// Takes a program over that an earlier server started. `root` says below what it is, if not below this launcher.
     fn take_over(
         &self,
         id: TerminalId,
         launched: Launched,
+        root: Option<Root>,
         cgroup: Option<PathBuf>,
         mark_ns: Option<u64>,
     ) -> Result<Started, StartError> {
-        wire(launched, |launched, exit| match (&self.containment, cgroup) {
-            (Contained::Cgroup(home), Some(path)) => Tree::Cgroup(Leaf::found(home, path)),
-            _ => self.walk(id, launched, mark_ns.unwrap_or(0), exit),
+        wire(launched, |launched, exit| match (cgroup, root) {
+            (Some(path), _) => Tree::Cgroup(Leaf::found(path)),
+            (None, Some(root)) => self.walk_below(root, id, launched, mark_ns.unwrap_or(0), exit),
+            (None, None) => self.walk(id, launched, mark_ns.unwrap_or(0), exit),
         })
     }
 
@@ -225,6 +250,17 @@ impl Ground {
             Contained::Walk { root } => root.clone(),
             Contained::Cgroup(_) => Root::of(std::process::id()),
         };
+        self.walk_below(root, id, launched, mark_ns, exit)
+    }
+
+    fn walk_below(
+        &self,
+        root: Root,
+        id: TerminalId,
+        launched: &Launched,
+        mark_ns: u64,
+        exit: watch::Receiver<Option<Exit>>,
+    ) -> Tree {
         let tty = match &launched.ends {
             Ends::Tty(master) => tty::device(master).ok(),
             Ends::Pipes { .. } => None,
@@ -233,6 +269,14 @@ impl Ground {
         let _launcher = Arc::clone(&self.launcher);
         Tree::Walk(Walk { root, _launcher, program: launched.pid, mark_ns, variable, tty, exit })
     }
+}
+
+/// The end of a program whose memory ran out. It may have ended by itself before, and only what it started was killed.
+fn out_of_memory(end: Exit) -> Exit {
+    if end.signal != Some(libc::SIGKILL) {
+        return end;
+    }
+    Exit { cause: Cause::Killed, by: Some(Limit::Memory.by().to_owned()), ..end }
 }
 
 /// Wraps the ends of a program that runs.
@@ -247,17 +291,25 @@ fn wire(
     let at_the_end = Arc::downgrade(&tree);
     tokio::spawn(async move {
         reaper.ended().await;
+        let ran_out = at_the_end.upgrade().is_some_and(|tree| tree.ran_out_of_memory());
         // Under the channel's lock, which whoever signals holds too: see `LocalControl`.
-        publish.send_modify(|exit| *exit = Some(reaper.reap()));
+        publish.send_modify(|exit| {
+            let end = reaper.reap();
+            *exit = Some(if ran_out { out_of_memory(end) } else { end });
+        });
         if let Some(tree) = at_the_end.upgrade() {
             tree.release();
         }
     });
+    let pidfd = Arc::new(pidfd);
+    let mut lent =
+        Lent { pidfd: Arc::downgrade(&pidfd), output: Weak::new(), input: Weak::new(), exit: exit.clone() };
     // From here on an early return drops the control, which kills.
     let mut control = LocalControl {
         pid,
         pidfd,
         tty: None,
+        ceiling: tree.too_many_processes().map(|reached| Box::pin(reached) as BoxFuture<'static, _>),
         tree,
         end: End::awaited(exit.clone()),
         exit,
@@ -270,13 +322,21 @@ fn wire(
         Ends::Tty(master) => {
             let master = watched(master).map_err(cannot_watch)?;
             control.tty = Some(Arc::clone(&master));
+            lent.output = Arc::downgrade(&master);
             (FdSource::new(Arc::clone(&master)), Some(Box::new(TtySink::new(master))))
         }
         Ends::Pipes { output, input } => {
-            let input = input.map(|input| PipeSink::new(input, copies)).transpose().map_err(cannot_watch)?;
+            let input = input.map(|input| PipeSink::new(input, copies.clone()));
+            let input = input.transpose().map_err(cannot_watch)?;
+            lent.input = input.as_ref().map(PipeSink::lend).unwrap_or_default();
             let output = watched(output).map_err(cannot_watch)?;
+            lent.output = Arc::downgrade(&output);
             (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }
     };
-    Ok(Started { source: Box::new(source), sink, control: Box::new(control), pid: Some(pid) })
+    if let Some(copies) = copies {
+        copies.lend(lent);
+    }
+    let (source, control) = (Box::new(source), Box::new(control));
+    Ok(Started { source, sink, control, questions: Questions::Ours, pid: Some(pid), unheld: Vec::new() })
 }

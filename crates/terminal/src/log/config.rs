@@ -20,6 +20,13 @@ impl LogConfig {
     /// 256 MiB per terminal.
     pub const QUOTA_BYTES: u64 = 256 << 20;
 
+    /// The same, keeping at most `bytes` of output in files, in segments that are small enough for it. Less than two
+    /// pages cannot be kept.
+    #[must_use]
+    pub fn keeping(self, bytes: u64) -> Self {
+        Self { segment_bytes: self.segment_bytes.min(bytes / 4), quota_bytes: bytes, ..self }
+    }
+
     /// The same with every size inside its limits.
     pub(crate) fn within_limits(self) -> Self {
         let page = rustix::param::page_size();

@@ -104,6 +104,27 @@ async fn a_program_that_leaves_when_asked_is_not_waited_for_longer() {
 }
 
 #[tokio::test]
+async fn the_signal_a_program_died_of_is_the_one_that_was_needed() {
+    for containment in containments() {
+        for (argv, signal) in [
+            (&["sh", "-c", "echo ready; exec sleep 600"][..], 15),
+            // It ignores TERM, as interactive shells do.
+            (&["bash", "--norc", "-i", "-c", "trap '' TERM; echo ready; exec sleep 600"], 1),
+        ] {
+            let mut program = Program::start(&backend(containment), spec(argv, TTY)).await.unwrap();
+            program.read_until("ready").await;
+            let report = program.kill(Duration::from_secs(15)).await;
+            let died_of = program.exit().await.signal;
+            assert_eq!(
+                (died_of, report.last_signal),
+                (Some(signal), Some(signal)),
+                "{argv:?}: {containment:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn r19_a_kill_goes_on_when_nobody_waits_for_it() {
     for containment in containments() {
         let backend = backend(containment);

@@ -46,6 +46,7 @@ pub(crate) fn spec(argv: &[&str], io: Io) -> StartSpec {
         cwd: PathBuf::from("/"),
         env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), io),
         io,
+        ceilings: Default::default(),
     }
 }
 
@@ -70,7 +71,7 @@ impl Program {
     }
 
     pub(crate) fn of(started: Started) -> Self {
-        let Started { source, sink, control, pid } = started;
+        let Started { source, sink, control, pid, .. } = started;
         Self { source, sink, control, pid: pid.unwrap(), output: Vec::new(), room: vec![0; 16384] }
     }
 

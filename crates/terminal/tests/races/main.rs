@@ -5,9 +5,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
+mod answers;
 mod cancel;
 mod cross;
 mod ends;
+mod limits;
 mod stage;
 mod text;
 mod truncation;

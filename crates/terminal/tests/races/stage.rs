@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::window::{Collected, Condition};
-use ptyard_core::{Size, TerminalId};
+use ptyard_core::{Moment, Size, TerminalId};
 use ptyard_terminal::backend::{Io, StartSpec, Stdin};
 use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{
-    Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, TextUse, WindowCall, WindowCursor,
+    Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, TextUse, TimeLimits, WindowCall, WindowCursor,
 };
 use ptyard_testkit::{Script, ScriptedBackend, soon};
 
@@ -24,6 +24,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn new(io: Io) -> Self {
+        Self::limited(io, |_| TimeLimits::default()).await
+    }
+
+    /// With limits that count from now on.
+    pub(crate) async fn limited(io: Io, limits: impl FnOnce(Moment) -> TimeLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (script, pauses, clock) = (Script::default(), Pauses::default(), Clock::start());
         let backend = ScriptedBackend::default();
@@ -34,11 +39,13 @@ impl Stage {
             cwd: "/".into(),
             env: Default::default(),
             io,
+            ceilings: Default::default(),
         };
         let surroundings = Surroundings {
             clock,
             log: LogConfig::default(),
             observer: Arc::new(NoObserver),
+            limits: limits(clock.now()),
             pauses: pauses.clone(),
         };
         let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();

@@ -139,6 +139,8 @@ impl Yard {
             env: spec.env.clone(),
             caller_env: spec.caller_env.clone(),
             policy: None,
+            limits: Default::default(),
+            naming: Default::default(),
             window: crate::spec::WindowSpec::default(),
         };
         let mut planned = Planned::default();

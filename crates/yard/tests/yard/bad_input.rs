@@ -131,13 +131,14 @@ async fn input_that_cannot_be() {
     let yard = &stage.yard;
     let cat = run(yard, exec(&["cat"], tty(), brief())).await;
     let write = |input| WriteSpec { input, window: brief(), ..WriteSpec::default() };
-    let keys = yard.write(&at(&cat), write(TypedInput::Keys("C-c NoSuchKey".to_owned()))).await;
+    let keys = yard.write(&at(&cat), write(Some(TypedInput::Keys("C-c NoSuchKey".to_owned())))).await;
     assert_eq!(keys.err().unwrap().code(), ErrorCode::UnknownKey);
-    let huge = yard.write(&at(&cat), write(TypedInput::Bytes(vec![b'x'; 17 << 20]))).await;
+    let huge = yard.write(&at(&cat), write(Some(TypedInput::Bytes(vec![b'x'; 17 << 20])))).await;
     assert_eq!(huge.err().unwrap().code(), ErrorCode::InputTooLarge);
     // Case P05: the line discipline would cut this line without a word.
-    let long =
-        yard.write(&at(&cat), write(TypedInput::Bytes([vec![b'x'; 6_000], b"\n".to_vec()].concat()))).await;
+    let long = yard
+        .write(&at(&cat), write(Some(TypedInput::Bytes([vec![b'x'; 6_000], b"\n".to_vec()].concat()))))
+        .await;
     assert_eq!(long.err().unwrap().code(), ErrorCode::InvalidArgument);
     let alive =
         yard.write(&at(&cat), chars("still here\r", until("regex:still here\\s+still here"))).await.unwrap();

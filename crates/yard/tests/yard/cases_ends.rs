@@ -11,7 +11,7 @@ use crate::stage::{
     write,
 };
 
-fn within(yield_ms: u64) -> WindowSpec {
+fn within(yield_ms: i64) -> WindowSpec {
     WindowSpec { yield_ms: Some(yield_ms), max_tokens: None, until: vec!["exit".to_owned()] }
 }
 
@@ -201,4 +201,46 @@ async fn case_api05_commands_after_a_heredoc_run() {
             .await;
     assert_eq!(typed.ended_by, "regex", "{typed:?}");
     kill(&stage.yard, &shell).await;
+}
+
+#[tokio::test]
+async fn case_n03_whoever_attaches_while_the_program_ends_gets_all_of_it_500_times() {
+    let stage = Stage::real();
+    for round in 0..500 {
+        // It ends when it likes: before, while and after somebody attaches.
+        let script = format!("echo begun; read x; echo said $x; exit {}", round % 256);
+        let spec =
+            sh(&script, if round % 2 == 0 { tty() } else { Io::Pipes(Stdin::Pipe) }, until("regex:begun"));
+        let window = run(&stage.yard, spec).await;
+        let yard = stage.yard.clone();
+        let target = at(&window);
+        let typing = tokio::spawn(async move { yard.type_bytes(&target, b"bye\n".to_vec()).await.unwrap() });
+        for _ in 0..round % 8 {
+            tokio::task::yield_now().await;
+        }
+        let mut follow = stage.yard.follow(&at(&window), Some(0)).unwrap();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        while let Some(item) = ptyard_testkit::soon("the end", follow.next()).await {
+            match item {
+                ptyard_yard::FollowItem::Bytes { at, data } => {
+                    assert_eq!(at, bytes.len() as u64, "round {round}: a gap or a repetition");
+                    bytes.extend(data);
+                }
+                ptyard_yard::FollowItem::Exit { exit, offset } => ends.push((exit.code, offset)),
+                other => panic!("round {round}: {other:?}"),
+            }
+        }
+        typing.await.unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.trim_end().ends_with("said bye"), "round {round}: {text:?}");
+        assert_eq!(
+            ends,
+            [(Some(round % 256), text.len() as u64)],
+            "round {round}: one end, after the last byte"
+        );
+        // Nor does one who comes when it is over miss anything.
+        let mut late = stage.yard.follow(&at(&window), None).unwrap();
+        assert!(matches!(late.next().await, Some(ptyard_yard::FollowItem::Exit { .. })), "round {round}");
+        stage.yard.remove(&at(&window)).await.unwrap();
+    }
 }

@@ -222,9 +222,12 @@ async fn case_p22_blanks_and_newlines_alone_are_input_and_nothing_is_a_poll() {
     for nothing in
         [TypedInput::Bytes(vec![]), TypedInput::Paste(String::new()), TypedInput::Keys(String::new())]
     {
-        let polled =
-            write(&stage.yard, &cat, WriteSpec { input: nothing, window: brief(), ..WriteSpec::default() })
-                .await;
+        let polled = write(
+            &stage.yard,
+            &cat,
+            WriteSpec { input: Some(nothing), window: brief(), ..WriteSpec::default() },
+        )
+        .await;
         assert_eq!((polled.output.as_str(), polled.written), ("", None));
     }
     assert_eq!(log(&stage.yard, &cat).await, b"");
@@ -242,7 +245,7 @@ async fn case_w06_rs06_every_byte_value_arrives_on_both_kinds_of_input() {
             let script = format!("{raw}echo ready; head -c {} | cksum", bytes.len());
             let window = run(&stage.yard, sh(&script, io, until("regex:ready"))).await;
             let input = WriteSpec {
-                input: TypedInput::Bytes(bytes.clone()),
+                input: Some(TypedInput::Bytes(bytes.clone())),
                 window: until("exit"),
                 ..WriteSpec::default()
             };
@@ -324,10 +327,15 @@ async fn case_h06_a_stop_character_stops_nothing_and_a_program_that_wants_it_can
     for stop in ["\x13", "\x13\x13\x13"] {
         let after = write(&stage.yard, &window, chars(stop, until("regex:tick\\s+tick\\s+tick"))).await;
         assert_eq!(after.ended_by, "regex", "{after:?}");
+        assert_eq!(after.warnings, [""; 0], "nothing was stopped");
     }
     kill(&stage.yard, &window).await;
-    // A program that switches flow control on itself is stopped as it asked, and goes on.
+    // A program that switches flow control on itself is stopped as it asked, which is said, and goes on.
     let window = run(&stage.yard, sh(&format!("stty ixon; {script}"), tty(), until("regex:tick"))).await;
+    let stopped = write(&stage.yard, &window, chars("\x13", brief())).await;
+    assert!(stopped.warnings.iter().any(|warning| warning.contains("C-q")), "{stopped:?}");
+    let both = write(&stage.yard, &window, chars("\x13\x11", brief())).await;
+    assert_eq!(both.warnings, [""; 0], "it goes on");
     write(&stage.yard, &window, chars("\x13", brief())).await;
     let resumed = write(&stage.yard, &window, chars("\x11", until("regex:tick\\s+tick"))).await;
     assert_eq!(resumed.ended_by, "regex");

@@ -199,7 +199,7 @@ async fn numbers_of_any_size_are_clamped_or_refused_and_break_nothing() {
     let sleeper = run(yard, exec(&["sleep", "600"], tty(), brief())).await;
     let (yard_too, target) = (yard.clone(), at(&sleeper));
     let wait = tokio::spawn(async move { yard_too.wait(&target, &["exit".to_owned()], None, forever).await });
-    let long = ptyard_yard::WindowSpec { yield_ms: Some(u64::MAX), ..until("exit") };
+    let long = ptyard_yard::WindowSpec { yield_ms: Some(i64::MAX), ..until("exit") };
     let (yard_too, target) = (yard.clone(), at(&sleeper));
     let window =
         tokio::spawn(async move { yard_too.write(&target, poll(long)).await.map(|ready| ready.commit()) });

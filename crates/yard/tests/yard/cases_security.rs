@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ptyard_yard::WindowSpec;
 
-use crate::stage::{Stage, at, bash, chars, exec, kill, log, poll, run, sh, tty, until, write};
+use crate::stage::{Stage, at, bash, chars, exec, kill, log, poll, run, sh, tty, until, wait, write};
 
 /// Everything a terminal may be asked.
 const QUESTIONS: [&str; 16] = [
@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 16] = [
 ];
 
 /// A window of so many milliseconds, whatever is printed.
-fn after(yield_ms: u64) -> WindowSpec {
+fn after(yield_ms: i64) -> WindowSpec {
     WindowSpec { yield_ms: Some(yield_ms), ..until("exit") }
 }
 
@@ -62,6 +62,58 @@ async fn case_sec01_no_answer_to_a_program_that_is_gone_reaches_a_shell() {
         let all = String::from_utf8_lossy(&log(&stage.yard, &window).await).into_owned();
         for sign in ["not found", "Syntax error", "SyntaxError", "rgb:", "62;22", "syntax error"] {
             assert!(!all.contains(sign), "{shell:?} {sign} (of {before}): {all:?}");
+        }
+        kill(&stage.yard, &window).await;
+    }
+}
+
+/// Blocks this thread, and with it the terminal's actor, until the line editor of the program reads again and `marker` is
+/// there: whatever was printed meanwhile is read late.
+fn block_until_the_prompt_is_back(pid: u32, marker: &std::path::Path) {
+    let began = std::time::Instant::now();
+    loop {
+        let tty = format!("/proc/{pid}/fd/0");
+        let settings = std::process::Command::new("stty").args(["-F", &tty, "-a"]).output().unwrap();
+        let settings = String::from_utf8_lossy(&settings.stdout).into_owned();
+        if marker.exists() && settings.contains("-icanon") && settings.contains("lnext = <undef>") {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "the prompt is not back: {settings}");
+    }
+}
+
+#[tokio::test]
+async fn case_sec01_a_question_that_is_read_when_the_prompt_is_back_is_not_answered() {
+    for shell in [&["bash", "--norc", "--noprofile", "-i"][..], &["python3", "-q"]] {
+        let stage = Stage::real();
+        let window = run(&stage.yard, exec(shell, tty(), until("regex:[>$#] $"))).await;
+        assert_eq!(window.ended_by, "regex", "{window:?}");
+        let pid = stage.yard.info(&at(&window)).unwrap().pid.unwrap();
+        for (round, question) in
+            [r"\033[c", r"\033[6n", r"\033[5n", r"\033]11;?\007"].into_iter().cycle().take(12).enumerate()
+        {
+            let marker = stage.directory.path().join(format!("done-{round}"));
+            let shown = marker.display();
+            // By a program of its own and by the shell itself.
+            let line = match (shell[0], round % 2) {
+                ("bash", 0) => format!("/usr/bin/printf '{question}'; touch {shown}\r"),
+                ("bash", _) => format!("printf '{question}'; touch {shown}\r"),
+                (_, 0) => format!("import os; _ = os.system(r\"printf '{question}'; touch {shown}\")\r"),
+                _ => format!("print('{question}', end='', flush=True); open('{shown}', 'w').close()\r"),
+            };
+            stage.yard.type_bytes(&at(&window), line.into_bytes()).await.unwrap();
+            block_until_the_prompt_is_back(pid, &marker);
+            let before = log(&stage.yard, &window).await.len() as u64;
+            let ready = wait(&stage.yard, &window, "quiet:100", Some(before.saturating_sub(1)), 20_000).await;
+            assert_eq!(ready.ended_by, "quiet");
+        }
+        write(&stage.yard, &window, poll(after(300))).await;
+        let marker = if shell[0] == "bash" { "echo o''k\r" } else { "print('o'+'k')\r" };
+        let ok = write(&stage.yard, &window, chars(marker, until("regex:^ok$"))).await;
+        assert_eq!(ok.ended_by, "regex", "{shell:?}: {ok:?}");
+        let all = String::from_utf8_lossy(&log(&stage.yard, &window).await).into_owned();
+        for sign in ["not found", "SyntaxError", "syntax error", "rgb:", "62;22", "[0n"] {
+            assert!(!all.contains(sign), "{shell:?}: {sign} in {all:?}");
         }
         kill(&stage.yard, &window).await;
     }

@@ -12,6 +12,7 @@ mod cases_security;
 mod cases_text;
 mod cases_trees;
 mod inbox;
+mod limits;
 mod programs;
 mod removal;
 mod stage;

@@ -13,7 +13,7 @@ fn code(window: &Window) -> Option<i32> {
     window.exit.as_ref().and_then(|exit| exit.code)
 }
 
-fn ms(yield_ms: u64) -> WindowSpec {
+fn ms(yield_ms: i64) -> WindowSpec {
     WindowSpec { yield_ms: Some(yield_ms), max_tokens: None, until: vec!["exit".to_owned()] }
 }
 
@@ -273,14 +273,14 @@ async fn case_b01_b03_a_paste_cannot_be_left_by_its_text() {
         };
         let bash = run(&stage.yard, spec).await;
         let paste = WriteSpec {
-            input: TypedInput::Paste(text.to_owned()),
+            input: Some(TypedInput::Paste(text.to_owned())),
             window: until("quiet:100"),
             ..WriteSpec::default()
         };
         let pasted = stage.yard.write(&at(&bash), paste).await.unwrap().commit();
         assert!(pasted.removed.unwrap() > 0);
         let keys = WriteSpec {
-            input: TypedInput::Keys("C-c".to_owned()),
+            input: Some(TypedInput::Keys("C-c".to_owned())),
             window: until("quiet:100"),
             ..WriteSpec::default()
         };

@@ -6,11 +6,30 @@ use ptyard_core::{ErrorCode, Exit};
 use ptyard_testkit::{Script, soon};
 use tokio::sync::Notify;
 
-use crate::stage::{PIPES, Stage, brief, exec, poll, until};
+use crate::stage::{PIPES, Stage, at, brief, exec, poll, run, until};
 
 fn end(script: &Script) {
     script.exit(Exit::exited(5));
     script.close_output();
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_named_by_its_full_id_alone_leaves_its_short_id_to_others() {
+    let stage = Stage::scripted();
+    let named = |naming| ptyard_yard::ExecSpec { naming, ..exec(&["scripted"], PIPES, brief()) };
+    let told = run(&stage.yard, named(ptyard_yard::Naming::Any)).await;
+    assert!(told.session_id.is_some());
+    // Far more than there are: nobody was told of any, so each is free when its terminal is gone.
+    for _ in 0..300 {
+        let window = run(&stage.yard, named(ptyard_yard::Naming::FullId)).await;
+        assert_eq!((window.session_id, window.exit.is_none()), (None, true));
+        stage.backend.script(window.id).unwrap().exit(ptyard_core::Exit::exited(0));
+        stage.backend.script(window.id).unwrap().close_output();
+        let mut follow = stage.yard.follow(&at(&window), Some(0)).unwrap();
+        while follow.next().await.is_some() {}
+        stage.yard.remove(&at(&window)).await.unwrap();
+    }
+    assert_eq!(stage.yard.short_ids_in_use(), 1);
 }
 
 #[tokio::test]

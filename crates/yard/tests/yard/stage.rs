@@ -74,6 +74,8 @@ pub(crate) fn exec(argv: &[&str], io: Io, window: WindowSpec) -> ExecSpec {
         env: Default::default(),
         caller_env: Default::default(),
         policy: None,
+        limits: Default::default(),
+        naming: Default::default(),
         window,
     }
 }
@@ -87,15 +89,15 @@ pub(crate) fn poll(window: WindowSpec) -> WriteSpec {
 }
 
 pub(crate) fn chars(text: &str, window: WindowSpec) -> WriteSpec {
-    WriteSpec { input: TypedInput::Bytes(text.as_bytes().to_vec()), window, ..WriteSpec::default() }
+    WriteSpec { input: Some(TypedInput::Bytes(text.as_bytes().to_vec())), window, ..WriteSpec::default() }
 }
 
 pub(crate) fn paste(text: &str, window: WindowSpec) -> WriteSpec {
-    WriteSpec { input: TypedInput::Paste(text.to_owned()), window, ..WriteSpec::default() }
+    WriteSpec { input: Some(TypedInput::Paste(text.to_owned())), window, ..WriteSpec::default() }
 }
 
 pub(crate) fn keys(names: &str, window: WindowSpec) -> WriteSpec {
-    WriteSpec { input: TypedInput::Keys(names.to_owned()), window, ..WriteSpec::default() }
+    WriteSpec { input: Some(TypedInput::Keys(names.to_owned())), window, ..WriteSpec::default() }
 }
 
 /// A window of a few tokens.

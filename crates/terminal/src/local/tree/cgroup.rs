@@ -14,6 +14,8 @@ use rustix::fs::FlockOperation;
 use rustix::time::Timespec;
 use tokio::io::Interest;
 
+use super::ceilings::{self, Controller};
+use crate::backend::Ceilings;
 use crate::local::fork;
 use crate::sys;
 use crate::sys::watched::WatchedFd;
@@ -64,6 +66,11 @@ impl Home {
         Ok(home)
     }
 
+    /// The directory of a keeper that died, with a copy of its lock. Dropped, it goes, if nothing lives in it.
+    pub(in crate::local) fn of_the_dead(path: PathBuf, lock: OwnedFd) -> Arc<Self> {
+        Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Us, lock })
+    }
+
     /// The keeper's directory, with a copy of its lock.
     pub(in crate::local) fn of_keeper(path: PathBuf, lock: OwnedFd) -> Arc<Self> {
         Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Keeper, lock })
@@ -71,6 +78,11 @@ impl Home {
 
     pub(in crate::local) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Why programs in here cannot be held to a ceiling of this controller, if they cannot.
+    pub(in crate::local) fn offer(&self, controller: Controller) -> io::Result<()> {
+        ceilings::offer(&self.path, controller)
     }
 
     /// KILL to every process of every program in it.
@@ -101,7 +113,8 @@ impl Drop for Home {
 pub(in crate::local) struct Leaf {
     path: PathBuf,
     removed: AtomicBool,
-    _home: Arc<Home>,
+    /// `None` when it is another process that clears the home away.
+    _home: Option<Arc<Home>>,
 }
 
 impl Leaf {
@@ -110,17 +123,30 @@ impl Leaf {
         let number = home.next_leaf.fetch_add(1, Ordering::Relaxed);
         let path = home.path.join(format!("{name}-{number}"));
         fs::create_dir(&path)?;
-        Ok(Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) })
+        Ok(Self { path, removed: AtomicBool::new(false), _home: Some(Arc::clone(home)) })
     }
 
-    /// The cgroup of a program that an earlier server started.
-    pub(in crate::local) fn found(home: &Arc<Home>, path: PathBuf) -> Self {
-        Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) }
+    /// The cgroup of a program that an earlier server started. A lock of its home must be held meanwhile.
+    pub(in crate::local) fn found(path: PathBuf) -> Self {
+        Self { path, removed: AtomicBool::new(false), _home: None }
     }
 
     /// Its directory, to start a process in.
     pub(in crate::local) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Holds what will live in it to these ceilings, whose controllers were offered.
+    pub(in crate::local) fn hold(&self, ceilings: Ceilings) -> io::Result<()> {
+        ceilings::set(&self.path, ceilings)
+    }
+
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        ceilings::ran_out_of_memory(&self.path)
+    }
+
+    pub(super) fn too_many_processes(&self) -> Option<impl Future<Output = io::Result<()>> + Send + use<>> {
+        ceilings::too_many_processes(&self.path)
     }
 
     pub(super) fn members(&self) -> Vec<u32> {

@@ -1,5 +1,6 @@
 //! All the processes that came of one program, those that left its session included.
 
+pub(super) mod ceilings;
 pub(super) mod cgroup;
 pub(super) mod procfs;
 pub(super) mod walk;
@@ -48,6 +49,22 @@ impl Tree {
         match self {
             Self::Cgroup(leaf) => leaf.kill(),
             Self::Walk(walk) => walk.kill(),
+        }
+    }
+
+    /// Whether the kernel ended processes because their memory ran out.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        match self {
+            Self::Cgroup(leaf) => leaf.ran_out_of_memory(),
+            Self::Walk(_) => false,
+        }
+    }
+
+    /// Waits until a process was refused because there were too many; `None` when as many may be as will.
+    pub(super) fn too_many_processes(&self) -> Option<impl Future<Output = io::Result<()>> + Send + use<>> {
+        match self {
+            Self::Cgroup(leaf) => leaf.too_many_processes(),
+            Self::Walk(_) => None,
         }
     }
 

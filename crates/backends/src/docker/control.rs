@@ -1,0 +1,253 @@
+//! The remaining controls of a program in a container.
+//!
+//! Callers do not wait for the engine: orders go to a clerk, one task per program that carries them out one after the
+//! other. Of several sizes only the last one counts; signals queue up to a bound and are refused beyond it.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Method;
+use ptyard_core::{Exit, Size};
+use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+
+use super::container::remove;
+use super::engine::EngineError;
+use super::inside::Inside;
+use super::watch::Outcome;
+use crate::shared::{End, ExitWatch};
+
+/// Signals that may wait for the engine.
+const SIGNALS: usize = 16;
+
+/// How long after a kill the end may take to be known.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is controlled.
+#[derive(Debug, Clone)]
+pub(super) enum Subject {
+    /// A container of its own, to be removed at the end.
+    Container { remove: String },
+    /// A program in a container that has others.
+    Exec { exec: String },
+}
+
+/// What controls are made of.
+pub(super) struct Parts {
+    pub(super) inside: Inside,
+    pub(super) subject: Subject,
+    pub(super) io: Io,
+    pub(super) exit: Outcome,
+}
+
+/// Controls of one program. Dropping them ends what lives of it.
+pub(super) struct DockerControl {
+    place: Place,
+    io: Io,
+    exit: ExitWatch,
+    end: End,
+    descendants: watch::Receiver<u32>,
+    size: watch::Sender<Option<Size>>,
+    signals: mpsc::Sender<(Signal, Target)>,
+    killed: watch::Sender<bool>,
+    runtime: Handle,
+}
+
+/// A program, for whoever does something to it.
+#[derive(Debug, Clone)]
+struct Place {
+    inside: Inside,
+    subject: Subject,
+}
+
+impl DockerControl {
+    pub(super) fn new(parts: Parts) -> Self {
+        let Parts { inside, subject, io, exit: Outcome { exit, descendants } } = parts;
+        let place = Place { inside, subject };
+        let first = match io {
+            Io::Tty(size) => Some(size),
+            Io::Pipes(_) => None,
+        };
+        let (size, sizes) = watch::channel(first);
+        let (signals, received) = mpsc::channel(SIGNALS);
+        tokio::spawn(clerk(place.clone(), sizes, received));
+        Self {
+            place,
+            io,
+            end: End::awaited(exit.clone()),
+            exit,
+            descendants,
+            size,
+            signals,
+            killed: watch::Sender::new(false),
+            runtime: Handle::current(),
+        }
+    }
+}
+
+/// Carries out what was ordered, until the controls are gone.
+async fn clerk(
+    place: Place,
+    mut sizes: watch::Receiver<Option<Size>>,
+    mut signals: mpsc::Receiver<(Signal, Target)>,
+) {
+    // The size that the program was to be started with.
+    sizes.mark_changed();
+    loop {
+        let done = tokio::select! {
+            biased;
+            changed = sizes.changed() => {
+                let Ok(()) = changed else { return };
+                let size = *sizes.borrow_and_update();
+                match size {
+                    Some(size) => place.resize(size).await,
+                    None => Ok(()),
+                }
+            }
+            signal = signals.recv() => {
+                let Some((signal, target)) = signal else { return };
+                place.signal(signal, target).await
+            }
+        };
+        if let Err(error) = done {
+            tracing::warn!(terminal = %place.inside.id, %error, "the engine did not do what was asked");
+        }
+    }
+}
+
+impl Place {
+    async fn resize(&self, size: Size) -> Result<(), EngineError> {
+        let of = match &self.subject {
+            Subject::Container { remove } => format!("/containers/{remove}"),
+            Subject::Exec { exec } => format!("/exec/{exec}"),
+        };
+        let path = format!("{of}/resize?h={}&w={}", size.rows(), size.cols());
+        self.inside.engine.order(Method::POST, &path).await
+    }
+
+    async fn signal(&self, signal: Signal, target: Target) -> Result<(), EngineError> {
+        match (&self.subject, target) {
+            // The init of the container passes it on.
+            (Subject::Container { remove }, Target::Program) => {
+                let path = format!("/containers/{remove}/kill?signal={}", signal.0);
+                self.inside.engine.order(Method::POST, &path).await
+            }
+            _ => self.inside.signal(signal, target).await,
+        }
+    }
+
+    async fn end(&self, grace: Duration, mut exit: ExitWatch) -> KillReport {
+        let report = match &self.subject {
+            Subject::Exec { .. } => self.inside.kill(grace).await,
+            Subject::Container { remove: id } => self.end_container(id, grace, &mut exit).await,
+        };
+        let report = report.unwrap_or_else(|error| {
+            tracing::warn!(terminal = %self.inside.id, %error, "a program in a container may not have ended");
+            KillReport::default()
+        });
+        if report.survivors.is_empty() {
+            let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
+        }
+        report
+    }
+
+    async fn end_container(
+        &self,
+        id: &str,
+        grace: Duration,
+        exit: &mut ExitWatch,
+    ) -> Result<KillReport, EngineError> {
+        if exit.borrow().is_some() {
+            return Ok(KillReport::default());
+        }
+        let mut report = KillReport { found: 1, ..KillReport::default() };
+        if !grace.is_zero() {
+            match self.inside.kill(grace).await {
+                Ok(inside) => report = inside,
+                // Without a shell in there only the program itself can be asked.
+                Err(_) => {
+                    let path = format!("/containers/{id}/kill?signal=15");
+                    self.inside.engine.order(Method::POST, &path).await.ok();
+                    report.last_signal = Some(15);
+                    let _late = tokio::time::timeout(grace, exit.wait_for(Option::is_some)).await;
+                }
+            }
+        }
+        if exit.borrow().is_none() {
+            match self.inside.engine.order(Method::POST, &format!("/containers/{id}/kill?signal=9")).await {
+                Ok(()) => report.last_signal = Some(9),
+                // It has just ended.
+                Err(EngineError::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // With the first process the kernel ends all others.
+        report.survivors.clear();
+        Ok(report)
+    }
+}
+
+impl Control for DockerControl {
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        self.end.poll(cx)
+    }
+
+    fn resize(&mut self, size: Size) -> Result<(), ControlError> {
+        match self.io {
+            Io::Pipes(_) => Err(ControlError::NotATty),
+            Io::Tty(_) if self.exit.borrow().is_some() => Err(ControlError::Exited),
+            Io::Tty(_) => {
+                self.size.send_replace(Some(size));
+                Ok(())
+            }
+        }
+    }
+
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
+        if self.exit.borrow().is_some() {
+            return Err(ControlError::Exited);
+        }
+        self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
+            action: "send the signal",
+            message: format!("{SIGNALS} signals wait for the engine already"),
+        })
+    }
+
+    fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
+        let (place, exit, killed) = (self.place.clone(), self.exit.clone(), self.killed.clone());
+        let ending = self.runtime.spawn(async move {
+            let report = place.end(grace, exit).await;
+            killed.send_replace(report.survivors.is_empty());
+            report
+        });
+        Box::pin(async move { ending.await.unwrap_or_default() })
+    }
+
+    fn descendants(&mut self) -> u32 {
+        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+    }
+
+    fn tty_state(&mut self) -> Option<TtyState> {
+        None
+    }
+}
+
+impl Drop for DockerControl {
+    fn drop(&mut self) {
+        let place = self.place.clone();
+        let is_over = self.exit.borrow().as_ref().is_some_and(|exit| exit.code.is_some());
+        let nothing_left = is_over && (*self.killed.borrow() || *self.descendants.borrow() == 0);
+        self.runtime.spawn(async move {
+            match &place.subject {
+                Subject::Container { remove: id } => remove(&place.inside.engine, id).await,
+                Subject::Exec { .. } if nothing_left => {}
+                Subject::Exec { .. } => {
+                    if let Err(error) = place.inside.kill(Duration::ZERO).await {
+                        tracing::warn!(terminal = %place.inside.id, %error, "a program in a container is left behind");
+                    }
+                }
+            }
+        });
+    }
+}

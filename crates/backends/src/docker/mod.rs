@@ -1,0 +1,167 @@
+//! Programs in containers of a Docker engine.
+//!
+//! Two kinds of places: `docker:IMAGE` makes a container for the one program, which is its first process under the
+//! engine's own init, and removes it at the end; `docker:container=NAME` runs the program in a container that is there.
+//!
+//! The way of a start: the end is watched for before anything runs (`watch`), the program's streams are a hijacked
+//! request (`streams`), and what the engine has no word for is done from `inside`.
+//!
+//! # Invariants
+//! 1. A request that starts a program is sent once.
+//! 2. A container of ours is removed when its program's controls are dropped, started or not.
+//! 3. Values of variables go in the body of a request, never in arguments.
+
+mod address;
+mod api;
+mod container;
+mod control;
+mod engine;
+mod exec;
+mod inside;
+mod streams;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ptyard_core::ErrorCode;
+use ptyard_terminal::backend::{
+    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Grounds, Io, KillReach, MissingDirectory, SizeKnown,
+    StartError, StartSpec, Started, Stdin,
+};
+use serde_json::{Value, json};
+
+pub use self::address::{Address, AddressError};
+use self::engine::Engine;
+use self::streams::Framing;
+use crate::shared::{start_error, undisturbed};
+
+/// What stands before the name of a container that is there.
+const CONTAINER: &str = "container=";
+
+/// Runs programs in containers.
+#[derive(Debug, Clone)]
+pub struct Docker {
+    engine: Engine,
+    place: Place,
+}
+
+/// Where in the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// Nothing was said.
+    None,
+    /// In a container of its own, made from this image.
+    Image(String),
+    /// In this container.
+    Container(String),
+}
+
+impl Docker {
+    /// The engine at this address. Nothing is asked of it yet.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self { engine: Engine::new(address), place: Place::None }
+    }
+
+    /// What engine answers: its name and version.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn version(&self) -> Result<String, StartError> {
+        let version: Value = self
+            .engine
+            .get("/version")
+            .await
+            .map_err(|error| error.of_start(ErrorCode::BackendUnreachable))?;
+        let word = |name: &str| version.get(name).and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        Ok(format!("engine {}, API {}", word("Version"), word("ApiVersion")))
+    }
+}
+
+impl Backend for Docker {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn grounds(&self) -> Grounds {
+        Grounds::Elsewhere
+    }
+
+    fn abilities(&self) -> Abilities {
+        let common = Abilities {
+            size: SizeKnown::SoonAfterStart,
+            code: CodeKnown::ShellCode,
+            ends_with: EndsWith::Connection,
+            ..Abilities::EVERYTHING
+        };
+        match self.place {
+            Place::Container(_) => Abilities { kill: KillReach::Related, ..common },
+            Place::Image(_) | Place::None => Abilities { directory: MissingDirectory::IsMade, ..common },
+        }
+    }
+
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        let place = match place.strip_prefix(CONTAINER) {
+            Some(name) => Place::Container(name.to_owned()),
+            None => Place::Image(place.to_owned()),
+        };
+        match &place {
+            Place::Image(name) | Place::Container(name) if name.is_empty() => Err(start_error(
+                ErrorCode::InvalidArgument,
+                "docker needs an image or a container: docker:IMAGE or docker:container=NAME",
+            )),
+            _ => Ok(Arc::new(Self { engine: self.engine.clone(), place })),
+        }
+    }
+
+    fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
+        let (engine, place) = (self.engine.clone(), self.place.clone());
+        Box::pin(undisturbed(async move {
+            match place {
+                Place::Image(image) => container::start(engine, image, spec).await,
+                Place::Container(name) => exec::start(engine, name, spec).await,
+                Place::None => {
+                    Err(start_error(ErrorCode::InvalidArgument, "docker needs an image or a container"))
+                }
+            }
+        }))
+    }
+}
+
+/// How the streams of a program with this are packed.
+const fn framing(io: Io) -> Framing {
+    match io {
+        Io::Tty(_) => Framing::Raw,
+        Io::Pipes(_) => Framing::Pieces,
+    }
+}
+
+const fn has_stdin(io: Io) -> bool {
+    !matches!(io, Io::Pipes(Stdin::Null))
+}
+
+/// Variables as the engine takes them.
+fn variables(env: &BTreeMap<String, String>) -> Vec<String> {
+    env.iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+/// The size as engines from API 1.42 on take it before the start; older ones ignore it and are told after.
+fn console_size(io: Io) -> Value {
+    match io {
+        Io::Tty(size) => json!([size.rows(), size.cols()]),
+        Io::Pipes(_) => Value::Null,
+    }
+}
+
+/// A key sequence that nobody types, in place of the engine's: Ctrl-P Ctrl-Q would cut a program off in the middle of
+/// what is typed into it, and a Ctrl-P alone would be held back until the next key. `first` begins it.
+///
+/// A lone `first` is still held back until the next key, so it is one that means least.
+fn detach_keys(first: &str) -> String {
+    let mut random = [0; 16];
+    // Without random bytes the sequence is still one that nobody types.
+    let _unlikely = getrandom::fill(&mut random);
+    let letters = random.map(|byte| char::from(b'a' + byte % 26));
+    letters.iter().fold(first.to_owned(), |keys, letter| format!("{keys},{letter}"))
+}

@@ -1,0 +1,29 @@
+//! Where programs run besides this machine's own terminals: one module and one cargo feature per backend.
+//!
+//! | module | place | over |
+//! |---|---|---|
+#![cfg_attr(
+    feature = "docker",
+    doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
+)]
+#![cfg_attr(
+    feature = "tmux",
+    doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
+)]
+#![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
+//!
+//! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
+//! the conformance suite found. What they share:
+//!
+//! 1. A start nobody waits for any more is finished in a task of its own and then undone.
+//! 2. What lives of a program when its controls are dropped is ended.
+//! 3. A broken connection is an end of kind `lost`, never an exit code.
+//! 4. A start is never tried twice.
+
+#[cfg(feature = "docker")]
+pub mod docker;
+mod shared;
+#[cfg(feature = "ssh")]
+pub mod ssh;
+#[cfg(feature = "tmux")]
+pub mod tmux;

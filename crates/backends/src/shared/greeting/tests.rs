@@ -1,0 +1,112 @@
+//! The greeter with a real shell, and what is heard, split everywhere.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use ptyard_core::TerminalId;
+use ptyard_terminal::backend::{Io, Stdin};
+
+use super::*;
+
+fn spec(argv: &[&str], cwd: &str) -> StartSpec {
+    StartSpec {
+        id: TerminalId::from_bits(1),
+        argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
+        cwd: cwd.into(),
+        env: [("A".to_owned(), "it's \"x\" $HOME\nnext".to_owned())].into(),
+        io: Io::Pipes(Stdin::Pipe),
+        ceilings: Default::default(),
+    }
+}
+
+/// Runs a greeter over pipes, and gives everything it printed at once.
+fn output_of(greeting: &Greeting) -> Vec<u8> {
+    let mut shell = Command::new("sh")
+        .args(["-c", &greeting.greeter()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    shell.stdin.take().unwrap().write_all(greeting.script()).unwrap();
+    shell.wait_with_output().unwrap().stdout
+}
+
+fn greeting(spec: &StartSpec) -> Greeting {
+    Greeting::new(spec, &spec.env, Afterwards::Ends, Far::Usual).unwrap()
+}
+
+/// What is heard, in pieces of this length: what was said, the program's output, and its code.
+fn heard(mut greeting: Greeting, all: &[u8], piece: usize) -> (Vec<Said>, Vec<u8>, Option<i32>) {
+    let mut ending = greeting.ending();
+    let (mut said, mut output, mut code, mut gone) = (Vec::new(), Vec::new(), None, false);
+    for piece in all.chunks(piece) {
+        let mut rest = Vec::new();
+        if gone {
+            rest = piece.to_vec();
+        } else {
+            let mut next = greeting.hear(piece, &mut rest);
+            while let Some(what) = next {
+                gone = what == Said::Gone;
+                said.push(what);
+                next = if gone { None } else { greeting.hear(b"", &mut rest) };
+            }
+        }
+        if gone {
+            code = ending.hear(&rest, &mut output).or(code);
+        }
+    }
+    output.extend(ending.rest());
+    (said, output, code)
+}
+
+#[test]
+fn a_program_is_started_with_its_variables_and_its_end_is_heard() {
+    let spec = spec(&["sh", "-c", "printf '%s|%s' \"$A\" \"$(pwd)\"; exit 7"], "/usr");
+    for piece in [1, 2, 7, 40, 10_000] {
+        let greeting = greeting(&spec);
+        let all = output_of(&greeting);
+        let (said, output, code) = heard(greeting, &all, piece);
+        assert!(matches!(said[..], [Said::Ready(_), Said::Pid(_), Said::Gone]), "{said:?}");
+        assert_eq!(String::from_utf8_lossy(&output), "it's \"x\" $HOME\nnext|/usr");
+        assert_eq!(code, Some(7));
+    }
+}
+
+#[test]
+fn what_cannot_start_is_refused_with_its_reason() {
+    for (argv, cwd, code) in [
+        (["no-such-program"], "/", ErrorCode::ProgramNotFound),
+        (["true"], "/no/such", ErrorCode::CwdNotFound),
+    ] {
+        let greeting = greeting(&spec(&argv, cwd));
+        let all = output_of(&greeting);
+        let (said, output, _) = heard(greeting, &all, 5);
+        assert!(matches!(said.last(), Some(Said::Refused(error)) if error.code == code), "{said:?}");
+        assert_eq!(output, b"");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_end_is_taken_out_and_nothing_else(before: Vec<u8>, after: Vec<u8>, cut in 1_usize..9, cheat: bool) {
+        let greeting = greeting(&spec(&["true"], "/"));
+        let mut ending = greeting.ending();
+        let mut wire = before.clone();
+        if cheat {
+            wire.extend_from_slice(&ending.mark[..ending.mark.len() - 3]);
+        }
+        let mut want = wire.clone();
+        wire.extend_from_slice(&ending.mark);
+        wire.extend_from_slice(b"3\x07");
+        wire.extend_from_slice(&after);
+        want.extend_from_slice(&after);
+        let (mut output, mut code) = (Vec::new(), None);
+        for piece in wire.chunks(cut) {
+            code = ending.hear(piece, &mut output).or(code);
+        }
+        output.extend(ending.rest());
+        prop_assert_eq!(output, want);
+        prop_assert_eq!(code, Some(3));
+    }
+}

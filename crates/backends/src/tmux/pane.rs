@@ -1,0 +1,153 @@
+//! A pane's streams.
+
+use std::fmt::Write;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ptyard_terminal::backend::{ControlError, Sink, Source};
+use tokio::sync::watch;
+
+use rustix::termios::LocalModes;
+
+use super::control::line_discipline;
+use super::link::{Link, Pieces, TmuxError};
+use super::protocol::Pane;
+use crate::shared::greeting::Ending;
+
+/// Bytes per command: tmux takes them one argument each, and parses a line at a time.
+const BYTES_PER_COMMAND: usize = 1024;
+
+/// Output of a pane.
+pub(super) struct PaneSource {
+    pieces: Pieces,
+    current: Vec<u8>,
+    read: usize,
+    /// Listens for the end of a program that was started by us, and whom to tell of it.
+    ending: Option<(Ending, watch::Sender<Option<i32>>)>,
+}
+
+impl PaneSource {
+    pub(super) fn new(pieces: Pieces, ending: Option<(Ending, watch::Sender<Option<i32>>)>) -> Self {
+        Self { pieces, current: Vec::new(), read: 0, ending }
+    }
+
+    /// What of this is output.
+    fn heard(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let Some((ending, told)) = &mut self.ending else { return bytes };
+        let mut output = Vec::with_capacity(bytes.len());
+        if let Some(code) = ending.hear(&bytes, &mut output) {
+            told.send_replace(Some(code));
+        }
+        output
+    }
+
+    /// The next piece, for whoever looks at it before the program's output begins.
+    pub(super) async fn piece(&mut self) -> Option<Vec<u8>> {
+        debug_assert_eq!(self.read, self.current.len(), "nothing was put back");
+        self.pieces.recv().await
+    }
+
+    /// Bytes that come before all that was not read.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        debug_assert_eq!(self.read, self.current.len(), "one piece at a time");
+        (self.current, self.read) = (self.heard(bytes), 0);
+    }
+}
+
+impl Source for PaneSource {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        while self.read == self.current.len() {
+            match ready!(self.pieces.poll_recv(cx)) {
+                Some(piece) => (self.current, self.read) = (self.heard(piece), 0),
+                None => {
+                    let held = self.ending.take().map(|(mut ending, _)| ending.rest()).unwrap_or_default();
+                    if held.is_empty() {
+                        return Poll::Ready(Ok(0));
+                    }
+                    (self.current, self.read) = (held, 0);
+                }
+            }
+        }
+        let taken = into.len().min(self.current.len() - self.read);
+        into[..taken].copy_from_slice(&self.current[self.read..self.read + taken]);
+        self.read += taken;
+        Poll::Ready(Ok(taken))
+    }
+}
+
+/// Types bytes into a pane, as they are. A person who scrolls back in it is brought to its end: keys would go to the
+/// scrolling otherwise.
+pub(super) async fn type_into(link: &Link, pane: Pane, bytes: &[u8]) -> Result<(), TmuxError> {
+    for bytes in bytes.chunks(BYTES_PER_COMMAND) {
+        let mut command = format!("send-keys -t {pane} -H");
+        for byte in bytes {
+            let _infallible = write!(command, " {byte:02x}");
+        }
+        link.ask(format!("if-shell -F -t {pane} '#{{pane_in_mode}}' 'copy-mode -q -t {pane}'")).await?;
+        link.ask(command).await?;
+    }
+    Ok(())
+}
+
+type Typing = Pin<Box<dyn Future<Output = Result<usize, TmuxError>> + Send>>;
+
+/// Input of a pane: one command under way at a time. A byte counts as taken when tmux took it.
+pub(super) struct PaneSink {
+    link: Link,
+    pane: Pane,
+    tty: PathBuf,
+    under_way: Option<Typing>,
+    at_line_start: bool,
+    is_closed: bool,
+}
+
+impl PaneSink {
+    pub(super) fn new(link: Link, pane: Pane, tty: PathBuf) -> Self {
+        Self { link, pane, tty, under_way: None, at_line_start: true, is_closed: false }
+    }
+}
+
+impl Sink for PaneSink {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Self { link, pane, under_way, .. } = self;
+        let typing = under_way.get_or_insert_with(|| {
+            let (link, pane) = (link.clone(), *pane);
+            let bytes = bytes[..bytes.len().min(BYTES_PER_COMMAND)].to_vec();
+            Box::pin(async move { type_into(&link, pane, &bytes).await.map(|()| bytes.len()) })
+        });
+        let typed = ready!(typing.as_mut().poll(cx));
+        self.under_way = None;
+        match typed {
+            // A write that was taken back while it was under way is followed by another one, which is shorter.
+            Ok(taken) => {
+                let taken = taken.min(bytes.len());
+                if let Some(last) = bytes[..taken].last() {
+                    self.at_line_start = matches!(last, b'\n' | b'\r');
+                }
+                Poll::Ready(Ok(taken))
+            }
+            Err(_gone) => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+        if self.under_way.is_none() && !self.is_closed {
+            if line_discipline(&self.tty).is_some_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
+            {
+                return Poll::Ready(Err(ControlError::RawMode));
+            }
+            let ends: &[u8] = if self.at_line_start { &[4] } else { &[4, 4] };
+            let (link, pane) = (self.link.clone(), self.pane);
+            self.is_closed = true;
+            self.under_way =
+                Some(Box::pin(async move { type_into(&link, pane, ends).await.map(|()| ends.len()) }));
+        }
+        if let Some(typing) = &mut self.under_way {
+            let _gone = ready!(typing.as_mut().poll(cx));
+            self.under_way = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,46 @@
+//! Both kinds of places conform.
+
+use std::sync::Arc;
+
+use ptyard_backends::docker::{Address, Docker};
+use ptyard_terminal::backend::Backend;
+use ptyard_testkit::conformance::{Ground, run_some};
+
+use crate::engine::Engine;
+use crate::proxy::Proxy;
+
+fn ground(label: &'static str, place: &str, proxy: &Proxy) -> Ground {
+    let docker = Arc::new(Docker::new(Address::Unix(proxy.socket())));
+    let proxy = proxy.clone();
+    Ground {
+        label,
+        backend: docker.at(place).unwrap(),
+        env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
+        cwd: "/".into(),
+        cut: Some(Box::new(move || {
+            let proxy = proxy.clone();
+            Box::pin(async move { proxy.cut().await })
+        })),
+    }
+}
+
+/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
+fn wanted(name: &str) -> bool {
+    std::env::var("CASES").map_or(true, |part| name.contains(&part))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn containers_conform() {
+    let Some(engine) = Engine::start() else { return };
+    let proxy = Proxy::before(&engine.socket());
+    if wanted("own") {
+        run_some(ground("docker:IMAGE", "ptyard-test", &proxy), wanted).await.hold_to_page();
+    }
+    let left = engine.docker(&["ps", "--all", "--quiet"]);
+    assert_eq!(left, "", "containers are left");
+
+    engine.docker(&["run", "--detach", "--init", "--name", "there", "ptyard-test", "sleep", "100000"]);
+    run_some(ground("docker:container=NAME", "container=there", &proxy), wanted).await.hold_to_page();
+    let left = engine.docker(&["top", "there"]);
+    assert_eq!(left.lines().count(), 3, "processes are left: {left}");
+}

@@ -1,0 +1,41 @@
+//! Panes conform.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ptyard_core::{Size, TerminalId};
+use ptyard_terminal::backend::Io;
+use ptyard_terminal::local::env::clean_environment;
+use ptyard_testkit::conformance::{Ground, run_some};
+
+use crate::server::TestServer;
+
+/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
+fn wanted(name: &str) -> bool {
+    std::env::var("CASES").map_or(true, |part| name.contains(&part))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn panes_conform() {
+    let Some(server) = TestServer::new() else { return };
+    let server = Arc::new(server);
+    let killed = Arc::clone(&server);
+    let tty = Io::Tty(Size::DEFAULT);
+    let ground = Ground {
+        label: "tmux",
+        backend: Arc::new(server.backend()),
+        env: clean_environment(TerminalId::from_bits(1), &BTreeMap::new(), &BTreeMap::new(), tty),
+        cwd: "/".into(),
+        cut: Some(Box::new(move || {
+            killed.tmux(&["kill-server"]);
+            Box::pin(async {})
+        })),
+    };
+    run_some(ground, wanted).await.hold_to_page();
+    ptyard_testkit::soon("all windows but the first are gone", async {
+        while server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]) != "ptyard" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,86 @@
+//! Mail.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// When a message may be handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Urgency {
+    /// When the agent is ready.
+    #[default]
+    Ready,
+    /// As soon as the program takes text, also in the middle of a turn, where the agent can do that.
+    Now,
+}
+
+/// What a sender waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AwaitMail {
+    /// That the agent has it.
+    Delivered,
+    /// That the turn it began is over.
+    Completed,
+}
+
+/// A message to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendRequest {
+    /// The text, at most 1 MiB.
+    pub text: String,
+    /// The terminal that sends: full id, short id or unique name. Without it a person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The same text sent again to this terminal under the same key is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// When it may be handed over.
+    #[serde(default)]
+    pub urgency: Urgency,
+    /// Answer when this has come, or can no longer come, or the time is up; without it, at once. Whatever the answer,
+    /// the message was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<AwaitMail>,
+    /// Milliseconds to wait, at most 86,400,000. Default 600,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MessageInfo {
+    /// Its id, `m17`.
+    pub id: String,
+    /// Its number in the receiver's inbox: 1, 2, 3, ... in the order in which messages were accepted.
+    pub seq: u64,
+    /// Full id of the terminal that gets it.
+    pub to: String,
+    /// Full id of the terminal that sent it; null is a person.
+    pub from: Option<String>,
+    /// `message`, `handoff`, `assign` or `notice`.
+    pub kind: String,
+    /// The text.
+    pub text: String,
+    /// Idempotency key.
+    pub key: Option<String>,
+    /// When it may be handed over.
+    pub urgency: Urgency,
+    /// `pending`, `dispatching`, `delivered`, `failed`, `uncertain` or `cancelled`.
+    pub state: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it failed, waits again or is uncertain.
+    pub reason: Option<String>,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub delivered_at: Option<String>,
+    /// How the delivery is known: `screen`, `hook`, `native`, ...
+    pub evidence: Option<String>,
+    /// The offset of that evidence in the receiver's log.
+    pub offset: Option<u64>,
+    /// The turn it began: `open` or `completed`.
+    pub turn: Option<String>,
+}

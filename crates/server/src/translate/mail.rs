@@ -1,0 +1,74 @@
+//! Mail.
+
+use std::time::Duration;
+
+use ptyard_core::MessageId;
+use ptyard_yard::inbox::{Message, SendSpec, Until};
+
+use super::reply::time;
+use crate::api::{AwaitMail, MessageInfo, SendRequest, Urgency};
+use crate::error::ApiError;
+
+/// How long a sender waits when it does not say.
+const DEFAULT_WAIT: Duration = Duration::from_secs(600);
+
+/// Longest wait: a day.
+const MAX_WAIT_MS: u64 = 86_400_000;
+
+/// A message to be sent, and what is waited for, for how long at most.
+pub(crate) fn send_spec(request: SendRequest) -> Result<(SendSpec, Option<(Until, Duration)>), ApiError> {
+    let at_most = match request.timeout_ms {
+        Some(ms) if ms > MAX_WAIT_MS => {
+            return Err(ApiError::argument(format!(
+                "timeout_ms is {ms}, at most {MAX_WAIT_MS} can be waited"
+            )));
+        }
+        ms => ms.map_or(DEFAULT_WAIT, Duration::from_millis),
+    };
+    let until = request.wait.map(|wait| match wait {
+        AwaitMail::Delivered => Until::Delivered,
+        AwaitMail::Completed => Until::Completed,
+    });
+    // Whatever is not an id is a name.
+    let Ok(from) = request.from.map(|from| from.parse()).transpose();
+    let spec = SendSpec {
+        from,
+        key: request.key,
+        urgency: match request.urgency {
+            Urgency::Ready => ptyard_yard::inbox::Urgency::Ready,
+            Urgency::Now => ptyard_yard::inbox::Urgency::Now,
+        },
+        ..SendSpec::new(request.text)
+    };
+    Ok((spec, until.map(|until| (until, at_most))))
+}
+
+/// The id of a message in a path.
+pub(crate) fn message_id(text: &str) -> Result<MessageId, ApiError> {
+    text.parse().map_err(|_| ApiError::argument(format!("{text:?} is not the id of a message, such as m17")))
+}
+
+/// A message.
+pub(crate) fn message(message: Message) -> MessageInfo {
+    MessageInfo {
+        id: message.id.to_string(),
+        seq: message.seq,
+        to: message.to.to_string(),
+        from: message.from.map(|from| from.to_string()),
+        kind: message.purpose.as_str().to_owned(),
+        text: message.text,
+        key: message.key,
+        urgency: match message.urgency {
+            ptyard_yard::inbox::Urgency::Ready => Urgency::Ready,
+            ptyard_yard::inbox::Urgency::Now => Urgency::Now,
+        },
+        state: message.state.as_str().to_owned(),
+        attempts: message.attempts,
+        reason: message.reason,
+        created_at: time(message.created_at),
+        delivered_at: message.delivered_at.map(time),
+        evidence: message.evidence,
+        offset: message.offset,
+        turn: message.turn.map(|turn| turn.as_str().to_owned()),
+    }
+}

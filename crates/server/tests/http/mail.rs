@@ -1,0 +1,71 @@
+//! Mail over HTTP.
+
+use hyper::{Method, StatusCode};
+use ptyard_server::api::{ErrorReply, MessageInfo};
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+#[tokio::test]
+async fn law_13_mail_is_accepted_looked_at_taken_back_and_sent_again() {
+    let site = Site::start();
+    let to = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "name": "worker", "yield_ms": 250})).await;
+    let from = site.exec(json!({"argv": ["cat"], "stdin": "pipe", "name": "boss", "yield_ms": 250})).await;
+    let send = async |body: Value| site.call(Method::POST, "/v1/terminals/worker/inbox", &body).await;
+    let answer = send(json!({"text": "hello", "from": "boss", "key": "k"})).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let sent: MessageInfo = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((sent.seq, sent.state.as_str(), sent.text.as_str()), (1, "pending", "hello"));
+    assert_eq!((&sent.to, sent.from.as_ref()), (&to.id, Some(&from.id)));
+    // The same again is the same; another text under the key is refused.
+    let again = send(json!({"text": "hello", "from": "boss", "key": "k"})).await;
+    assert_eq!(serde_json::from_slice::<MessageInfo>(&again.body).unwrap().id, sent.id);
+    let other = send(json!({"text": "other", "from": "boss", "key": "k"})).await;
+    assert_eq!(other.status, StatusCode::CONFLICT);
+    // A wait ends with the time, and the message was accepted all the same.
+    let waited = send(json!({"text": "second", "wait": "completed", "timeout_ms": 1})).await;
+    let second: MessageInfo = serde_json::from_slice(&waited.body).unwrap();
+    assert_eq!((second.seq, second.state.as_str()), (2, "pending"));
+    let page: Vec<MessageInfo> = site.get("/v1/terminals/worker/inbox?most=1").await;
+    assert_eq!(page, [sent.clone()]);
+    let page: Vec<MessageInfo> = site.get(&format!("/v1/terminals/worker/inbox?after={}", sent.id)).await;
+    assert_eq!(page, [second]);
+    let path = format!("/v1/messages/{}", sent.id);
+    let cancelled = site.call(Method::POST, &format!("{path}/cancel"), &Value::Null).await;
+    assert_eq!(serde_json::from_slice::<MessageInfo>(&cancelled.body).unwrap().state, "cancelled");
+    let open: Vec<MessageInfo> = site.get("/v1/terminals/worker/inbox").await;
+    let all: Vec<MessageInfo> = site.get("/v1/terminals/worker/inbox?all=true").await;
+    assert_eq!((open.len(), all.len()), (1, 2));
+    let retried = site.call(Method::POST, &format!("{path}/retry"), &Value::Null).await;
+    assert_eq!(serde_json::from_slice::<MessageInfo>(&retried.body).unwrap().state, "pending");
+    let shown: MessageInfo = site.get(&path).await;
+    assert_eq!((shown.seq, shown.state.as_str()), (1, "pending"));
+    site.close().await;
+}
+
+#[tokio::test]
+async fn mail_that_cannot_be_is_refused_with_its_code() {
+    let site = Site::start();
+    site.exec(json!({"argv": ["cat"], "stdin": "pipe", "name": "worker", "yield_ms": 250})).await;
+    let inbox = "/v1/terminals/worker/inbox";
+    let code = async |method, path: &str, body: Value| {
+        let answer = site.call(method, path, &body).await;
+        assert!(!answer.status.is_success());
+        serde_json::from_slice::<ErrorReply>(&answer.body).unwrap().error.code
+    };
+    let (get, post) = (Method::GET, Method::POST);
+    assert_eq!(
+        code(post.clone(), "/v1/terminals/nobody/inbox", json!({"text": "x"})).await,
+        "unknown_terminal"
+    );
+    assert_eq!(code(post.clone(), inbox, json!({"text": "x", "from": "worker"})).await, "invalid_argument");
+    assert_eq!(code(post.clone(), inbox, json!({"text": ""})).await, "invalid_argument");
+    assert_eq!(
+        code(post.clone(), inbox, json!({"text": "x".repeat((1 << 20) + 1)})).await,
+        "input_too_large"
+    );
+    assert_eq!(code(get.clone(), "/v1/messages/m99", Value::Null).await, "unknown_message");
+    assert_eq!(code(get.clone(), "/v1/messages/99", Value::Null).await, "invalid_argument");
+    assert_eq!(code(get, &format!("{inbox}?most=0"), Value::Null).await, "invalid_argument");
+    site.close().await;
+}
