@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{events, life, look, mail, meta, stream, windows};
+use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -29,6 +29,17 @@ use crate::routes::{events, life, look, mail, meta, stream, windows};
         life::close_stdin,
         life::kill,
         stream::stream,
+        agents::launch,
+        agents::hand_off,
+        agents::handoff,
+        agents::assign,
+        agents::status,
+        agents::reset,
+        agents::answer,
+        agents::sessions,
+        agents::session,
+        agents::shut_down,
+        agents::profiles,
         mail::send,
         mail::inbox,
         mail::message,

@@ -2,12 +2,14 @@
 
 use ptyard_core::ErrorCode;
 use ptyard_core::size::SizeError;
+use ptyard_core::turn::Status;
 use ptyard_core::window::{ConditionError, LimitError};
 use ptyard_screen::keys::UnknownKey;
 use ptyard_store::StoreError;
 use ptyard_terminal::TerminalError;
 use ptyard_terminal::log::LogError;
 
+use crate::agents::AgentError;
 use crate::spec::TerminalRef;
 
 /// Why the yard refused or failed. Nothing was changed by a call that returns one, unless its variant says so.
@@ -96,6 +98,20 @@ pub enum YardError {
     /// Something that cannot be.
     #[error("{0}")]
     Internal(String),
+    /// It is about agents.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// No agent runs in the terminal.
+    #[error("no agent runs in terminal {0}")]
+    NoAgent(TerminalRef),
+    /// An answer to an agent that asks nothing.
+    #[error("terminal {at} asks nothing, it is {status}; nothing was typed")]
+    NotAsking {
+        /// Which.
+        at: TerminalRef,
+        /// What it does.
+        status: Status,
+    },
     /// The server is going down.
     #[error("the server is shutting down")]
     Stopping,
@@ -127,6 +143,9 @@ impl YardError {
             Self::Log(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Internal(_) => ErrorCode::Internal,
+            Self::Agent(error) => error.code(),
+            Self::NoAgent(_) => ErrorCode::Unsupported,
+            Self::NotAsking { .. } => ErrorCode::NotAsking,
             Self::Stopping => ErrorCode::Stopping,
         }
     }

@@ -14,6 +14,7 @@ use ptyard_terminal::log::LogWriter;
 use ptyard_terminal::{KilledBy, Surroundings, Terminal, TextUse, WindowCall, WindowCursor};
 use serde_json::json;
 
+use crate::agents::launch::Furnishing;
 use crate::delivery::{Delivery, InputOutcome};
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -25,6 +26,7 @@ use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
+use crate::state::unwritable;
 use crate::yard::Yard;
 
 /// The backend of this machine.
@@ -42,7 +44,7 @@ impl Yard {
         let started = self.inner.clock.now();
         let plan = WindowPlan::of(&spec.window, Call::Exec)?;
         let naming = spec.naming;
-        let (entry, warnings) = self.start(spec).await?;
+        let (entry, warnings) = self.start_furnished(spec, |_, _, _| Ok(Furnishing::default())).await?;
         self.inner.config.pauses.point("exec.started").await;
         let call = WindowCall {
             cursor: WindowCursor::Shared,
@@ -59,23 +61,33 @@ impl Yard {
         Ok(Delivery::new(self, entry, ready, started, outcome, warnings, naming))
     }
 
-    async fn start(&self, spec: ExecSpec) -> Result<(Arc<Entry>, Vec<String>), YardError> {
+    /// Starts a program. `furnish` is told its id, its directory and its environment, and says what it runs and what
+    /// stands in its directory before it does.
+    pub(crate) async fn start_furnished(
+        &self,
+        spec: ExecSpec,
+        furnish: impl FnOnce(TerminalId, &Path, &BTreeMap<String, String>) -> Result<Furnishing, YardError>,
+    ) -> Result<(Arc<Entry>, Vec<String>), YardError> {
         let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
         let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
         let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
-        let env = match grounds {
-            Grounds::Here => clean_environment(place.id, &spec.caller_env, &spec.env, spec.io),
-            Grounds::Elsewhere => environment_elsewhere(place.id, &spec.env, spec.io),
+        let directory = self.inner.state.terminal(place.id);
+        let environment = |given: &BTreeMap<String, String>| match grounds {
+            Grounds::Here => clean_environment(place.id, &spec.caller_env, given, spec.io),
+            Grounds::Elsewhere => environment_elsewhere(place.id, given, spec.io),
         };
-        let argv = argv(&spec.program, &env)?;
+        let furnishing = furnish(place.id, &directory, &environment(&spec.env))?;
+        let mut given = spec.env.clone();
+        given.extend(furnishing.env.clone());
+        let env = environment(&given);
+        let argv = argv(furnishing.program.as_ref().unwrap_or(&spec.program), &env)?;
         let cwd = cwd(spec.cwd.as_deref(), grounds, &env)?;
         self.remove_overdue();
 
-        let shown = shown_environment(&env, &spec.env);
-        let directory = self.inner.state.terminal(place.id);
+        let shown = shown_environment(&env, &given);
         let ceilings = limits.ceilings(spec.limits.unheld);
         let start =
             StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io, ceilings };
@@ -88,6 +100,7 @@ impl Yard {
             pauses: self.inner.config.pauses.clone(),
         };
         let log = LogWriter::create(&directory, log_config)?;
+        furnishing.place(&directory).map_err(|error| unwritable(&directory, &error))?;
         let mut record = Record {
             id: place.id,
             session_id: place.short,

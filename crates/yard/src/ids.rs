@@ -32,7 +32,7 @@ pub(crate) fn chunk_id() -> String {
     format!("{:06x}", random_u32() & 0xff_ffff)
 }
 
-fn random_u32() -> u32 {
+pub(crate) fn random_u32() -> u32 {
     getrandom::u32().expect("invariant: the kernel gives random bytes once it has booted")
 }
 

@@ -102,6 +102,7 @@ impl Yard {
     /// Takes a terminal out of the registry and starts its teardown, in one step. The watch ends with the teardown.
     fn take_out(&self, id: TerminalId, why: &'static str) -> Option<watch::Receiver<()>> {
         let entry = self.registry().remove(id)?;
+        self.inner.team.forget(id);
         self.inner.events.push("removed", Some(id), serde_json::json!({ "why": why }));
         let (done, gone) = watch::channel(());
         let teardown = self.teardown();

@@ -77,9 +77,13 @@ impl Yard {
     ) -> Result<(), YardError> {
         match found {
             Ok(Some(entry)) => {
-                let mut registry = self.registry();
-                registry.short_ids.keep(entry.record.session_id);
-                registry.insert(Arc::new(entry));
+                let entry = Arc::new(entry);
+                {
+                    let mut registry = self.registry();
+                    registry.short_ids.keep(entry.record.session_id);
+                    registry.insert(Arc::clone(&entry));
+                }
+                self.find_earlier_member(&self.inner.state.terminal(id), &entry);
             }
             Ok(None) => wait(self.inner.store.remove_terminal(id))?,
             Err(error) if is_of_the_disk(&error) => return Err(error),

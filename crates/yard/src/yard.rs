@@ -13,6 +13,7 @@ use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
 use ptyard_terminal::{Clock, Pauses, TerminalError};
 
+use crate::agents::team::Team;
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
@@ -72,6 +73,7 @@ pub(crate) struct Inner {
     pub(crate) owner: Owner,
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
+    pub(crate) team: Team,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
     pub(crate) teardowns: Teardowns,
     /// Last, because what is above lives on them.
@@ -126,6 +128,7 @@ impl Yard {
             owner: Owner::new(ids::new_owner()),
             events,
             registry: Mutex::default(),
+            team: Team::default(),
             teardowns: Teardowns::default(),
             state,
             config,
@@ -133,7 +136,10 @@ impl Yard {
         };
         let yard = Self { inner: Arc::new(inner) };
         match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
-            Ok(()) => Ok(yard),
+            Ok(()) => {
+                yard.resume_handoffs();
+                Ok(yard)
+            }
             Err(error) => {
                 yard.let_go();
                 Err(error)

@@ -190,6 +190,8 @@ impl TurnMachine {
         let screen = self.screen().latest.as_ref();
         let seen = screen.filter(|latest| latest.sight == Sight::Draft).map(|latest| latest.position);
         match keys {
+            // A dialog has it, and is seen to close: a draft that no composer ever shows would hold mail for good.
+            Keys::Text if self.shows_dialog() => {}
             Keys::Text => {
                 let seen_at = self.draft.and_then(|draft| draft.seen_at);
                 self.draft = Some(Draft { typed_at: mark, seen_at });

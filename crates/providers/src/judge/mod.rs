@@ -108,8 +108,11 @@ impl Judge {
             if self.screen.was_ready() {
                 native.came_up();
             }
-            native.observe(said, Asked::No, now);
-            until.extend(native.deadline(Asked::No));
+            // A program that came up and then reports that it works does so: a turn may be over within a blip, and
+            // whoever handed its text over needs to see it.
+            let asked = if native.was_ready() { Asked::Yes } else { Asked::No };
+            native.observe(said, asked, now);
+            until.extend(native.deadline(asked));
             evidence.push(native.held().clone());
         }
         let (said, title_until) = self.reading.title(now);

@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+mod agent;
 pub(crate) mod limit;
 mod mail;
 mod program;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::logging::LogFilter;
+pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
@@ -100,6 +102,45 @@ pub(crate) enum Command {
     Provider {
         #[command(subcommand)]
         command: ProviderCommand,
+    },
+    Launch(LaunchArgs),
+    /// Start a worker, give it work, and print what it answers
+    ///
+    /// The handoff goes on without you: when your time is over, or you are interrupted, the result is kept. Exit status 0
+    /// answered, 1 failed or not done yet.
+    Handoff {
+        #[command(flatten)]
+        work: WorkArgs,
+        /// Seconds to wait for the answer [default: 600]
+        #[arg(long, value_name = "S")]
+        timeout: Option<f64>,
+    },
+    /// Print what came of a handoff
+    Result {
+        /// Its id
+        #[arg(value_name = "HANDOFF")]
+        id: String,
+        /// Seconds to wait for it [default: 0]
+        #[arg(long, value_name = "S")]
+        timeout: Option<f64>,
+    },
+    /// Start a worker and give it work, whose result it sends as a message
+    Assign(WorkArgs),
+    Status(StatusArgs),
+    Answer(AnswerArgs),
+    /// Say that nothing is under way in an agent's terminal
+    ///
+    /// A message whose delivery was not confirmed is uncertain from now on; what is seen from now on counts.
+    Reset(IdArg),
+    /// Look at sessions, and end them
+    Session {
+        #[command(subcommand)]
+        command: SessionCommand,
+    },
+    /// Look at profiles
+    Profile {
+        #[command(subcommand)]
+        command: ProfileCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,

@@ -113,25 +113,30 @@ impl Client {
     }
 }
 
-/// The path of a terminal, its id made safe for a URL: a name may hold anything.
+/// The path of a terminal.
 pub(super) fn at(id: &str, rest: &str) -> String {
     segment("/v1/terminals/", id) + rest
 }
 
 /// A path that ends in an id, made safe for a URL.
 pub(super) fn segment(before: &str, id: &str) -> String {
-    let mut path = before.to_owned();
-    for byte in id.bytes() {
+    before.to_owned() + &escaped(id)
+}
+
+/// A name made safe for a URL: it may hold anything.
+pub(super) fn escaped(name: &str) -> String {
+    let mut escaped = String::new();
+    for byte in name.bytes() {
         if byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'_' | b'~')
-            || (byte == b'.' && id.len() > 2)
+            || (byte == b'.' && name.len() > 2)
         {
-            path.push(char::from(byte));
+            escaped.push(char::from(byte));
         } else {
-            let _ = write!(path, "%{byte:02X}");
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
-    path
+    escaped
 }
 
 #[cfg(test)]

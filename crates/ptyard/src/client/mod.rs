@@ -4,6 +4,7 @@
 //! closes the connection, and the server drops what it was doing for it: a window that was not delivered is delivered
 //! to the next call (reading is cancel-safe).
 
+mod agents;
 mod call;
 mod error;
 mod events;
@@ -18,6 +19,9 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{Request, Response, body::Incoming, header};
 use hyper_util::rt::TokioIo;
 use ptyard_server::api::{ErrorReply, PROTOCOL, Version};
+use ptyard_server::{TERMINAL_HEADER, TOKEN_HEADER};
+use ptyard_terminal::local::env::TERMINAL_VARIABLE;
+use ptyard_yard::agents::{STATE_VARIABLE, token::TOKEN_VARIABLE};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
@@ -34,6 +38,8 @@ pub struct Client {
     sender: SendRequest<Full<Bytes>>,
     connection: JoinHandle<()>,
     version: Version,
+    /// The headers by which this process speaks for the terminal it runs in.
+    speaker: Vec<(&'static str, String)>,
 }
 
 impl Drop for Client {
@@ -60,7 +66,8 @@ impl Client {
         let connection = tokio::spawn(async move { drop(connection.await) });
         let nobody =
             Version { version: String::new(), protocol: 0, pid: 0, state: String::new(), background: false };
-        let mut client = Self { socket: socket.to_owned(), sender, connection, version: nobody };
+        let speaker = speaker(socket);
+        let mut client = Self { socket: socket.to_owned(), sender, connection, version: nobody, speaker };
         client.version = client.get("/v1/version").await?;
         Ok(client)
     }
@@ -125,6 +132,9 @@ impl Client {
             .uri(path)
             .header(header::HOST, "localhost")
             .header(header::ACCEPT, accept);
+        for (name, value) in &self.speaker {
+            request = request.header(*name, value);
+        }
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
@@ -138,6 +148,18 @@ impl Client {
         let body = reply.into_body().collect().await?.to_bytes();
         Err(refusal(status.as_u16(), path, &body))
     }
+}
+
+/// For which terminal this process speaks, when it runs in one of the yard behind `socket`: anywhere else it speaks as
+/// the person who runs it.
+fn speaker(socket: &Path) -> Vec<(&'static str, String)> {
+    let is_here = std::env::var_os(STATE_VARIABLE).is_some_and(|state| socket.starts_with(state));
+    let variables = [(TERMINAL_HEADER, TERMINAL_VARIABLE), (TOKEN_HEADER, TOKEN_VARIABLE)];
+    let told: Option<Vec<_>> = variables
+        .into_iter()
+        .map(|(header, variable)| Some((header, std::env::var(variable).ok()?)))
+        .collect();
+    told.filter(|_| is_here).unwrap_or_default()
 }
 
 async fn dial(socket: &Path) -> Result<UnixStream, ClientError> {

@@ -1,5 +1,6 @@
 //! One module per command, or per few that are alike.
 
+mod agent;
 mod control;
 mod debug;
 mod demo;
@@ -143,6 +144,15 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Inbox(args) => mail::inbox(place, &args).await,
         Command::Message(args) => mail::message(place, &args).await,
         Command::Events { since, follow } => events::events(place, since, follow).await,
+        Command::Launch(args) => agent::launch(place, args).await,
+        Command::Handoff { work, timeout } => agent::hand_off(place, work, timeout).await,
+        Command::Result { id, timeout } => agent::handoff_result(place, &id, timeout).await,
+        Command::Assign(args) => agent::assign(place, args).await,
+        Command::Status(args) => agent::state_of(place, &args).await,
+        Command::Answer(args) => agent::answer(place, args).await,
+        Command::Reset(at) => agent::reset(place, &at.id).await,
+        Command::Session { command } => agent::session(place, command).await,
+        Command::Profile { command } => agent::profile(place, &command).await,
         Command::Mcp => mcp::serve(place).await,
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,

@@ -15,6 +15,16 @@
 //! | POST /v1/terminals/{id}/close-stdin | | [`Done`] |
 //! | POST /v1/terminals/{id}/kill | [`KillRequest`] | [`KillReply`] |
 //! | GET /v1/terminals/{id}/stream?since= | WebSocket, see [`stream`] | |
+//! | GET /v1/terminals/{id}/status?explain= | | [`agents::StatusReply`] |
+//! | POST /v1/terminals/{id}/reset | | [`Done`] |
+//! | POST /v1/terminals/{id}/answer | [`agents::AnswerRequest`] | [`agents::AnswerReply`] |
+//! | POST /v1/agents | [`agents::LaunchRequest`] | [`agents::LaunchReply`] |
+//! | POST /v1/handoffs | [`agents::WorkRequest`] | [`agents::HandoffReply`] |
+//! | GET /v1/handoffs/{id}?timeout_ms= | | [`agents::HandoffReply`] |
+//! | POST /v1/assignments | [`agents::WorkRequest`] | [`agents::AssignReply`] |
+//! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
+//! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
+//! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |
 //! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
 //! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
 //! | GET /v1/messages/{mid} | | [`MessageInfo`] |
@@ -28,9 +38,14 @@
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
 //!
+//! A program in a terminal of the yard speaks for that terminal with the headers `Ptyard-Terminal` and
+//! `Ptyard-Terminal-Token`, which it finds as `PTYARD_TERMINAL` and `PTYARD_TOKEN` in its environment. Without them
+//! the sender is a person; with wrong ones the request is refused.
+//!
 //! On the Unix socket no token is needed. On TCP every request carries `Authorization: Bearer TOKEN`; a browser's
 //! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
+pub mod agents;
 mod mail;
 mod reply;
 mod request;

@@ -1,5 +1,6 @@
 //! The endpoints. Each handler translates a request, asks the yard and translates the answer.
 
+pub(crate) mod agents;
 pub(crate) mod events;
 pub(crate) mod life;
 pub(crate) mod look;
@@ -58,6 +59,16 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/terminals/{id}/close-stdin", post(life::close_stdin))
         .route("/v1/terminals/{id}/kill", post(life::kill))
         .route("/v1/terminals/{id}/stream", get(stream::stream))
+        .route("/v1/terminals/{id}/status", get(agents::status))
+        .route("/v1/terminals/{id}/reset", post(agents::reset))
+        .route("/v1/terminals/{id}/answer", post(agents::answer))
+        .route("/v1/agents", post(agents::launch))
+        .route("/v1/handoffs", post(agents::hand_off))
+        .route("/v1/handoffs/{id}", get(agents::handoff))
+        .route("/v1/assignments", post(agents::assign))
+        .route("/v1/sessions", get(agents::sessions))
+        .route("/v1/sessions/{name}", get(agents::session).delete(agents::shut_down))
+        .route("/v1/profiles", get(agents::profiles))
         .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
         .route("/v1/messages/{mid}", get(mail::message))
         .route("/v1/messages/{mid}/cancel", post(mail::cancel))

@@ -1,5 +1,6 @@
 //! Between the wire and the yard.
 
+pub(crate) mod agents;
 mod mail;
 mod reply;
 mod request;

@@ -1,5 +1,6 @@
 //! From requests to what the yard is asked.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,20 +30,8 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
             StdinKind::Pipe => Stdin::Pipe,
         })
     };
-    let cwd = request.cwd.map(PathBuf::from);
-    if let Some(relative) = cwd.as_ref().filter(|cwd| !cwd.is_absolute()) {
-        return Err(ApiError::argument(format!("cwd {} is not an absolute path", relative.display())));
-    }
-    for (field, variables) in [("env", &request.env), ("caller_env", &request.caller_env)] {
-        for (name, value) in variables {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(ApiError::argument(format!(
-                    "{field} holds {name:?}, which cannot be a variable: names are not empty and hold no `=`, \
-                     and nothing holds NUL"
-                )));
-            }
-        }
-    }
+    let cwd = absolute(request.cwd)?;
+    check_variables(&[("env", &request.env), ("caller_env", &request.caller_env)])?;
     let limits = request.limits.map(limit_spec).unwrap_or_default();
     let spec = ExecSpec {
         program: program(request.argv, request.command, request.shell, request.login)?,
@@ -60,6 +49,32 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
         window: window_spec(request.window),
     };
     Ok(spec)
+}
+
+/// A directory that does not depend on where the server stands.
+pub(super) fn absolute(cwd: Option<String>) -> Result<Option<PathBuf>, ApiError> {
+    let cwd = cwd.map(PathBuf::from);
+    match cwd.as_ref().filter(|cwd| !cwd.is_absolute()) {
+        Some(relative) => {
+            Err(ApiError::argument(format!("cwd {} is not an absolute path", relative.display())))
+        }
+        None => Ok(cwd),
+    }
+}
+
+/// Refuses what cannot stand in an environment.
+pub(super) fn check_variables(fields: &[(&str, &BTreeMap<String, String>)]) -> Result<(), ApiError> {
+    for (field, variables) in fields {
+        for (name, value) in *variables {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(ApiError::argument(format!(
+                    "{field} holds {name:?}, which cannot be a variable: names are not empty and hold no `=`, \
+                     and nothing holds NUL"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn limit_spec(request: LimitsRequest) -> LimitSpec {

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{HandoffId, MessageId, TerminalId};
-use ptyard_store::{HandoffRow, HandoffState, NewHandoff, Store};
+pub use ptyard_store::{HandoffRow, HandoffState};
+use ptyard_store::{NewHandoff, Store};
 use tokio::sync::watch;
 
 use super::error::AgentError;

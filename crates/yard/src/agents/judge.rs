@@ -14,7 +14,10 @@ const SHELL: &str = "shell";
 
 /// What the actor of a terminal needs to know of an agent of this provider.
 pub(super) fn agent(provider: &Arc<Provider>) -> Agent {
-    Agent::new(Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }), recipe(provider))
+    Agent::new(
+        Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }),
+        recipe(provider),
+    )
 }
 
 fn recipe(provider: &Provider) -> Recipe {
@@ -56,13 +59,13 @@ impl Judge for ProviderJudge {
     }
 
     fn verdict(&mut self, now: Moment) -> Verdict {
-        let finding = self.reader.finding(now);
-        let composer = match finding.composer {
+        let verdict = self.reader.verdict(now);
+        let composer = match verdict.composer {
             Read::Unseen => Composer::Unseen,
             Read::Empty => Composer::Empty,
             Read::Text(text) => Composer::Text(text),
             Read::Folded => Composer::Folded,
         };
-        Verdict { evidence: vec![finding.evidence], composer, until: finding.until }
+        Verdict { evidence: verdict.evidence, composer, until: verdict.until }
     }
 }

@@ -14,6 +14,7 @@ use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
 use ptyard_store::SessionName;
 use ptyard_terminal::backend::Io;
 
+use super::deliver::Deliverer;
 use super::error::AgentError;
 use super::profile::{Library, Profile};
 use super::roster::Member;
@@ -22,7 +23,8 @@ use super::token::{TOKEN_VARIABLE, Token};
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::ids;
-use crate::spec::{ExecSpec, Program};
+use crate::inbox::{self, SendSpec};
+use crate::spec::{ExecSpec, Program, TerminalRef};
 use crate::yard::Yard;
 
 /// The provider of programs of no known kind.
@@ -32,7 +34,7 @@ pub(super) const GENERIC: &str = "generic";
 const SESSION_VARIABLE: &str = "PTYARD_SESSION";
 
 /// The variable by which programs find the state directory.
-const STATE_VARIABLE: &str = "PTYARD_STATE";
+pub const STATE_VARIABLE: &str = "PTYARD_STATE";
 
 /// The size of an agent's terminal: what every CLI was recorded with, and wide enough for their dialogs.
 const COLUMNS_ROWS: (i64, i64) = (120, 40);
@@ -79,8 +81,6 @@ pub struct Launched {
     pub member: Member,
     /// What was wanted and cannot be enforced, and what else the caller should know.
     pub notices: Vec<String>,
-    /// A message that it has to get before any other.
-    pub first_message: Option<String>,
 }
 
 /// What stands in a terminal's directory before its program starts.
@@ -121,7 +121,9 @@ impl Yard {
         let session = match &spec.session {
             None => None,
             Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
-                YardError::InvalidArgument(format!("{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"))
+                YardError::InvalidArgument(format!(
+                    "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
+                ))
             })?),
         };
         let (session, depth) =
@@ -137,6 +139,8 @@ impl Yard {
             env: spec.env.clone(),
             caller_env: spec.caller_env.clone(),
             policy: None,
+            limits: Default::default(),
+            naming: Default::default(),
             window: crate::spec::WindowSpec::default(),
         };
         let mut planned = Planned::default();
@@ -176,22 +180,35 @@ impl Yard {
             roster.join(member.clone());
             notices.extend(roster.crowd(&member.session));
         }
-        self.inner.team.attend(&self.inner.config.state, &entry, provider.id()).await;
-        Ok(Launched {
-            id: entry.id(),
-            short: entry.tell_short(),
-            member,
-            notices,
-            first_message: planned.first_message,
-        })
+        self.attend(&entry, provider.id()).await;
+        if let Some(first) = &planned.first_message {
+            let first = SendSpec { purpose: inbox::Purpose::Notice, ..SendSpec::new(first.clone()) };
+            self.send(&TerminalRef::Id(entry.id()), first).await?;
+        }
+        Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
+    }
+
+    /// Has the turns of an agent kept, and its mail handed over.
+    async fn attend(&self, entry: &Arc<Entry>, provider: &str) {
+        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider).await;
+        let Some(turns) = turns else { return };
+        let deliverer = Deliverer::new(entry, turns);
+        if let Err(error) = self.hand_over_mail(&TerminalRef::Id(entry.id()), deliverer) {
+            tracing::debug!(%error, id = %entry.id(), "it was removed before its mail was handed over");
+        }
     }
 
     fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
         let Some(name) = &spec.profile else { return Ok((None, Vec::new())) };
-        let found = self.profiles(spec.profiles.as_deref(), spec.cwd.as_deref()).find(name).map_err(AgentError::from)?;
-        let notices = found.parsed.notices.iter().map(|notice| {
-            format!("the profile {name}, line {}: {}", notice.line, notice.text)
-        });
+        let found = self
+            .profiles(spec.profiles.as_deref(), spec.cwd.as_deref())
+            .find(name)
+            .map_err(AgentError::from)?;
+        let notices = found
+            .parsed
+            .notices
+            .iter()
+            .map(|notice| format!("the profile {name}, line {}: {}", notice.line, notice.text));
         Ok((Some(found.parsed.profile.clone()), notices.collect()))
     }
 
@@ -215,7 +232,10 @@ impl Yard {
         let library = self.inner.team.providers(&self.inner.config.state);
         library.get(&wanted).cloned().ok_or_else(|| {
             let known: Vec<&str> = library.iter().map(|provider| provider.id()).collect();
-            YardError::InvalidArgument(format!("no provider is called {wanted:?}; there are {}", known.join(", ")))
+            YardError::InvalidArgument(format!(
+                "no provider is called {wanted:?}; there are {}",
+                known.join(", ")
+            ))
         })
     }
 
@@ -242,7 +262,7 @@ impl Yard {
         }
         let (yard, entry) = (self.clone(), Arc::clone(entry));
         tokio::spawn(async move {
-            yard.inner.team.attend(&yard.inner.config.state, &entry, &provider).await;
+            yard.attend(&entry, &provider).await;
         });
     }
 }
@@ -282,7 +302,11 @@ fn plan(provider: &Provider, wanted: &Wanted) -> Result<Plan, YardError> {
         return recipes::plan(provider.launch(), wanted)
             .map_err(|error| YardError::InvalidArgument(error.to_string()));
     }
-    let argv = if wanted.extra.is_empty() { vec![wanted.binary.display().to_string()] } else { wanted.extra.clone() };
+    let argv = if wanted.extra.is_empty() {
+        vec![wanted.binary.display().to_string()]
+    } else {
+        wanted.extra.clone()
+    };
     Ok(Plan { argv, ..Plan::default() })
 }
 

@@ -1,10 +1,22 @@
 //! Agents: who they are, how they are told things, and who may tell them.
 
+mod deliver;
 mod error;
 pub mod framing;
 pub mod handoff;
+mod judge;
+pub(crate) mod launch;
+mod mail;
 pub mod profile;
 pub mod roster;
+mod session;
+mod status;
+pub(crate) mod team;
 pub mod token;
+mod work;
 
 pub use error::AgentError;
+pub use launch::{LaunchSpec, Launched, STATE_VARIABLE};
+pub use mail::Told;
+pub use status::{AgentStatus, Answer};
+pub use work::HandedOff;

@@ -33,7 +33,7 @@ impl Yard {
             .members
             .iter()
             .map(|member| {
-                let (yard, at) = (self.clone(), TerminalRef::Full(member.id));
+                let (yard, at) = (self.clone(), TerminalRef::Id(member.id));
                 tokio::spawn(async move {
                     yard.kill(&at, grace).await?;
                     yard.remove(&at).await

@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use ptyard_core::TerminalId;
 use ptyard_core::turn::{Explanation, Status, StatusReport};
 use ptyard_core::typed::{self, Removed};
-use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_screen::keys as key_names;
 use ptyard_terminal::Typed;
 
@@ -45,7 +45,31 @@ impl Yard {
     pub fn status(&self, at: &TerminalRef) -> Result<Option<AgentStatus>, YardError> {
         let entry = self.find(at)?;
         let report = entry.terminal.status().borrow().clone();
-        Ok(report.map(|report| AgentStatus { id: entry.id(), since: self.inner.clock.wall(report.since), report }))
+        Ok(report.map(|report| AgentStatus {
+            id: entry.id(),
+            since: self.inner.clock.wall(report.since),
+            report,
+        }))
+    }
+
+    /// Waits until an agent does what `wanted` says, and tells it; `None` when it did not within `patience`, its
+    /// terminal is gone, or no agent came to it.
+    pub async fn status_until(
+        &self,
+        at: &TerminalRef,
+        wanted: impl Fn(&StatusReport) -> bool,
+        patience: Duration,
+    ) -> Result<Option<AgentStatus>, YardError> {
+        let entry = self.find(at)?;
+        let mut status = entry.terminal.status();
+        let come = status.wait_for(|report| report.as_ref().is_some_and(&wanted));
+        let Ok(Ok(report)) = tokio::time::timeout(patience, come).await else { return Ok(None) };
+        let report = report.clone();
+        Ok(report.map(|report| AgentStatus {
+            id: entry.id(),
+            since: self.inner.clock.wall(report.since),
+            report,
+        }))
     }
 
     /// Why it is taken to do that.
@@ -57,13 +81,9 @@ impl Yard {
     /// A person says that nothing is under way in a terminal: what was not confirmed is uncertain from now on.
     pub async fn reset(&self, at: &TerminalRef) -> Result<TerminalId, YardError> {
         let entry = self.find(at)?;
-        self.asked(&entry.terminal.status().borrow(), at)?;
+        asked(entry.terminal.status().borrow().as_ref(), at)?;
         entry.terminal.reset_turns().await.map_err(|error| ended(at, error))?;
         Ok(entry.id())
-    }
-
-    fn asked(&self, report: &Option<StatusReport>, at: &TerminalRef) -> Result<StatusReport, YardError> {
-        report.clone().ok_or_else(|| YardError::Unsupported(format!("no agent runs in terminal {at}")))
     }
 
     /// Answers the question that an agent asks, and nothing else: an agent that asks nothing is typed nothing.
@@ -72,11 +92,11 @@ impl Yard {
     /// may be followed by another one, whose default nobody chose.
     ///
     /// # Errors
-    /// [`ErrorCode::NotAsking`] when it asks nothing.
+    /// [`YardError::NotAsking`] when it asks nothing.
     pub async fn answer(&self, at: &TerminalRef, answer: &Answer) -> Result<Removed, YardError> {
         let entry = self.find(at)?;
         let mut status = entry.terminal.status();
-        let asked = self.asked(&status.borrow_and_update(), at)?;
+        let asked = asked(status.borrow_and_update().as_ref(), at)?;
         if asked.status != Status::WaitingUserAnswer {
             return Err(YardError::NotAsking { at: at.clone(), status: asked.status });
         }
@@ -103,19 +123,21 @@ impl Yard {
         if !has_enter {
             return Ok(removed);
         }
-        let is_another = |report: &Option<StatusReport>| report.as_ref().is_none_or(|now| !is_same(&asked, now));
-        let changed = tokio::time::timeout(BEFORE_ENTER, status.wait_for(is_another)).await;
-        if changed.is_err() {
+        let is_another =
+            |report: &Option<StatusReport>| report.as_ref().is_none_or(|now| !is_same(&asked, now));
+        let still_stands = tokio::time::timeout(BEFORE_ENTER, status.wait_for(is_another)).await.is_err();
+        if still_stands {
             entry.terminal.type_in(Typed::raw(&b"\r"[..])).await.map_err(|error| ended(at, error))?;
         }
         Ok(removed)
     }
 }
 
+fn asked(report: Option<&StatusReport>, at: &TerminalRef) -> Result<StatusReport, YardError> {
+    report.cloned().ok_or_else(|| YardError::NoAgent(at.clone()))
+}
+
 /// Whether two reports tell of one question.
 fn is_same(asked: &StatusReport, now: &StatusReport) -> bool {
     now.status == Status::WaitingUserAnswer && now.since == asked.since && now.blocked_on == asked.blocked_on
 }
-
-/// The code of an answer that nobody asked for.
-pub(crate) const NOT_ASKING: ErrorCode = ErrorCode::NotAsking;

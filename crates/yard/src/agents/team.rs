@@ -1,6 +1,5 @@
 //! What a yard knows of its agents.
 
-use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,6 +11,7 @@ use ptyard_providers::library::{Reloaded, files};
 use ptyard_providers::{Library, Origin, Provider};
 use ptyard_terminal::agent::TurnEvents;
 
+use super::handoff::Handoffs;
 use super::judge;
 use super::launch::GENERIC;
 use super::roster::{Member, Roster};
@@ -25,8 +25,8 @@ const MEMBER: &str = "member.json";
 pub(crate) struct Team {
     roster: Mutex<Roster>,
     providers: OnceLock<Library>,
-    /// What terminals tell of their turns, until whoever hands their mail over takes it.
-    turns: Mutex<HashMap<TerminalId, TurnEvents>>,
+    /// Made when the first one is begun, or an earlier server left some.
+    pub(super) handoffs: OnceLock<Handoffs>,
 }
 
 impl Team {
@@ -64,31 +64,21 @@ impl Team {
         library.get(id).or_else(|| library.get(GENERIC)).cloned()
     }
 
-    /// Tells a terminal's actor what runs in it.
-    pub(crate) async fn attend(&self, state: &Path, entry: &Entry, provider: &str) {
-        let Some(provider) = self.provider(state, provider) else { return };
+    /// Tells a terminal's actor what runs in it. What it tells of its turns from now on.
+    pub(crate) async fn attend(&self, state: &Path, entry: &Entry, provider: &str) -> Option<TurnEvents> {
+        let provider = self.provider(state, provider)?;
         match entry.terminal.attend(judge::agent(&provider)).await {
-            Ok(events) => {
-                self.turns().insert(entry.id(), events);
+            Ok(events) => Some(events),
+            Err(error) => {
+                tracing::debug!(%error, id = %entry.id(), "it ended before it was attended");
+                None
             }
-            Err(error) => tracing::debug!(%error, id = %entry.id(), "it ended before it was attended"),
         }
-    }
-
-    /// What a terminal tells of its turns, for the one reader that hands its mail over.
-    #[cfg_attr(not(test), expect(dead_code, reason = "taken by the delivery of mail"))]
-    pub(crate) fn take_turns(&self, id: TerminalId) -> Option<TurnEvents> {
-        self.turns().remove(&id)
     }
 
     /// Forgets an agent whose terminal is removed.
     pub(crate) fn forget(&self, id: TerminalId) {
-        self.turns().remove(&id);
         self.roster().leave(id);
-    }
-
-    fn turns(&self) -> MutexGuard<'_, HashMap<TerminalId, TurnEvents>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

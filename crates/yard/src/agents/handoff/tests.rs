@@ -11,8 +11,8 @@ const WORKER: TerminalId = TerminalId::from_bits(2);
 
 /// Workers whose turns end when a test says so.
 struct Fake {
-    asked: mpsc::UnboundedSender<oneshot::Sender<TurnOver>>,
-    dismissed: mpsc::UnboundedSender<TerminalId>,
+    asked: mpsc::Sender<oneshot::Sender<TurnOver>>,
+    dismissed: mpsc::Sender<TerminalId>,
 }
 
 impl Workers for Fake {
@@ -22,7 +22,7 @@ impl Workers for Fake {
         _: Option<MessageId>,
     ) -> Pin<Box<dyn Future<Output = TurnOver> + Send + '_>> {
         let (end, over) = oneshot::channel();
-        self.asked.send(end).unwrap();
+        self.asked.try_send(end).unwrap();
         Box::pin(async move {
             match over.await {
                 Ok(over) => over,
@@ -32,21 +32,21 @@ impl Workers for Fake {
     }
 
     fn dismiss(&self, worker: TerminalId) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.dismissed.send(worker).unwrap();
+        self.dismissed.try_send(worker).unwrap();
         Box::pin(async {})
     }
 }
 
 struct Stage {
     handoffs: Handoffs,
-    turns: mpsc::UnboundedReceiver<oneshot::Sender<TurnOver>>,
-    dismissed: mpsc::UnboundedReceiver<TerminalId>,
+    turns: mpsc::Receiver<oneshot::Sender<TurnOver>>,
+    dismissed: mpsc::Receiver<TerminalId>,
 }
 
 /// A server on the store at `path`.
 fn server(path: &std::path::Path) -> Stage {
-    let (asked, turns) = mpsc::unbounded_channel();
-    let (gone, dismissed) = mpsc::unbounded_channel();
+    let (asked, turns) = mpsc::channel(8);
+    let (gone, dismissed) = mpsc::channel(8);
     let store = Arc::new(SqliteStore::open(path).unwrap());
     Stage { handoffs: Handoffs::new(store, Arc::new(Fake { asked, dismissed: gone })), turns, dismissed }
 }
