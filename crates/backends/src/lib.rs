@@ -10,6 +10,7 @@
     feature = "tmux",
     doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
 )]
+#![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
 //! the conformance suite found. What they share:
@@ -22,5 +23,7 @@
 #[cfg(feature = "docker")]
 pub mod docker;
 mod shared;
+#[cfg(feature = "ssh")]
+pub mod ssh;
 #[cfg(feature = "tmux")]
 pub mod tmux;

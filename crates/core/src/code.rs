@@ -149,6 +149,12 @@ codes! {
     NoServer = "no_server", retry yes, hint "leave out `--no-start`, or run `ptyard serve`";
     /// The server speaks another version of the protocol.
     Incompatible = "incompatible_server", retry no, hint "`ptyard stop` ends it; the next command starts this version";
+    /// The keeper of the running programs speaks another version of the protocol.
+    IncompatibleKeeper = "incompatible_keeper", retry no, hint "the version that started the programs can still be used; it names both";
+    /// The state directory was written by a version with another format.
+    IncompatibleState = "incompatible_state", retry no, hint "use the version it names, or give another `--state DIR`";
+    /// Another version of the server takes this one's place.
+    Replaced = "server_replaced", retry yes, hint "ask again: programs, ids and offsets stay as they are; `ptyard read` shows whether what was sent came through";
     /// The server is shutting down.
     Stopping = "stopping", retry yes, hint "try again when it has restarted";
     /// There is no profile of this name.
@@ -170,7 +176,7 @@ codes! {
     /// The schedule cannot be used.
     InvalidSchedule = "invalid_schedule", retry no, hint "five fields as in cron, for example `30 9 * * mon-fri`, or `@daily`";
     /// The agent asks nothing now, so there is nothing to answer.
-    NotAsking = "not_asking", retry yes, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
+    NotAsking = "not_asking", retry no, hint "`ptyard status` shows what it does; `ptyard send` leaves it a message";
     /// Something broke that should not have.
     Internal = "internal", retry no, hint "this is a bug in ptyard: please report it with the server's log";
 }

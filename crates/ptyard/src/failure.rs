@@ -161,6 +161,9 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::Unauthorized
         | C::Forbidden
         | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState
+        | C::Replaced
         | C::UnknownProfile
         | C::InvalidProfile
         | C::UnknownSession

@@ -23,6 +23,7 @@ mod run;
 mod serve;
 mod start;
 mod state;
+mod takeover;
 
 use std::process::ExitCode;
 

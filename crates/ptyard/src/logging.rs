@@ -58,6 +58,8 @@ fn is_discreet(line: &Metadata<'_>) -> bool {
 /// Log lines go to stderr from here on: its own terminal, or the log.
 pub(crate) fn to_stderr(filter: Option<&LogFilter>) {
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false);
+    // On a full disk the log is lost. Saying so on stderr, which is the log, would be a panic.
+    let lines = lines.log_internal_errors(false);
     let lines = lines.with_filter(filter_fn(is_discreet));
     // It fails only when it was set already.
     let _ = tracing_subscriber::registry().with(LogFilter::effective(filter)).with(lines).try_init();

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
+use ptyard_backends::ssh::{Client, Ssh};
+use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_terminal::backend::Backend;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
 pub(crate) fn backends() -> Vec<Arc<dyn Backend>> {
-    let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh())];
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -18,4 +20,14 @@ pub(crate) fn backends() -> Vec<Arc<dyn Backend>> {
 /// The Docker engine that the variables name.
 pub(crate) fn docker() -> Result<Docker, AddressError> {
     Address::from_variables(|name| std::env::var(name).ok()).map(Docker::new)
+}
+
+/// The user's own tmux server.
+pub(crate) fn tmux() -> Tmux {
+    Tmux::new(Server::Default)
+}
+
+/// Hosts as the user's own configuration knows them.
+pub(crate) fn ssh() -> Ssh {
+    Ssh::new(Client::default())
 }

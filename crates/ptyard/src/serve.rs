@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
-use ptyard_server::{Server, ServerConfig};
+use ptyard_server::{Ground, Served, Server, ServerConfig};
+use ptyard_terminal::local::keeper::UpgradeFrom;
 use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,22 +17,27 @@ use crate::logging::{self, LogFilter};
 use crate::places;
 use crate::start::{self, Readiness};
 use crate::state::State;
+use crate::takeover;
 
 /// How long the keeper may take to go after the last program and the server.
 const KEEPER_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where a server runs.
+/// What a server does about one that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// In the caller's terminal.
-    Foreground,
-    /// In a session of its own, with the log as its output.
-    Background,
+pub(crate) enum Begin {
+    /// It does not start.
+    Fresh,
+    /// It takes its place.
+    Replace,
 }
 
 /// What the one who runs a server may say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ServeOptions {
+    /// Where it runs.
+    pub(crate) ground: Ground,
+    /// What it does about one that runs.
+    pub(crate) begin: Begin,
     /// A loopback address to listen on as well.
     pub(crate) listen: Option<SocketAddr>,
     /// How much it logs, and its keeper.
@@ -62,14 +68,14 @@ impl Watcher {
 }
 
 /// Serves until a signal or `ptyard stop` ends it.
-pub(crate) fn serve(state: &State, ground: Ground, options: &ServeOptions) -> Result<(), Failure> {
+pub(crate) fn serve(state: &State, options: &ServeOptions) -> Result<(), Failure> {
     logging::to_stderr(options.log.as_ref());
     state.prepare()?;
-    let mut watcher = match ground {
+    let mut watcher = match options.ground {
         Ground::Foreground => Watcher::Lock(Some(start::lock(state)?)),
         Ground::Background => Watcher::Pipe(Readiness::on_stdout(state)?),
     };
-    let outcome = detach(ground).and_then(|()| run(state, options, &mut watcher));
+    let outcome = detach(options.ground).and_then(|()| run(state, options, &mut watcher));
     outcome.inspect_err(|failure| watcher.failed(failure))
 }
 
@@ -93,7 +99,16 @@ fn run(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<(
         .enable_all()
         .build()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no event loop: {error}")))?;
-    let served = runtime.block_on(host(state, options, watcher));
+    let served = match runtime.block_on(host(state, options, watcher)) {
+        // Everything is as after a crash, which the next server knows how to go on from, but that nobody was cut off.
+        Ok(Served::Leaving(_yard)) => std::process::exit(0),
+        Ok(Served::Stopped) => Ok(()),
+        Err(failure) => {
+            // Dropping the runtimes would end the programs of the server before: they are for one that can start.
+            std::mem::forget(runtime);
+            return Err(failure);
+        }
+    };
     // With it go the last descriptors of programs, and the connection to the keeper.
     drop(runtime);
     if served.is_ok() && !keep::place(state).wait_until_gone(KEEPER_LIMIT) {
@@ -116,25 +131,36 @@ fn stop_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<(), Failure> {
+async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> Result<Served, Failure> {
     let stop = stop_signals()
         .map_err(|error| Failure::new(ErrorCode::Internal, format!("no signal handlers: {error}")))?;
+    let (left, upgrade) = match options.begin {
+        Begin::Fresh => (None, UpgradeFrom::Older),
+        Begin::Replace => (takeover::take_over(state).await?, UpgradeFrom::Any),
+    };
     let config = YardConfig {
-        keeper: Some(keep::command(state, options.log.as_ref())?),
+        keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
         elsewhere: places::backends(),
         ..YardConfig::new(state.dir())
     };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let config = ServerConfig {
         socket: state.socket(),
-        listen: options.listen,
+        listen: options.listen.or(left),
+        ground: options.ground,
         ..ServerConfig::in_state(state.dir().to_owned())
     };
-    let server = Server::bind(config, yard).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let server = match Server::bind(config, yard.clone()) {
+        Ok(server) => server,
+        Err(error) => {
+            yard.let_go();
+            return Err(Failure::new(error.code(), error.to_string()));
+        }
+    };
+    drop(yard);
     if let Some(address) = server.tcp_address() {
         tracing::info!(%address, "listening; the token is in the state directory's file `token`");
     }
     watcher.ready();
-    server.serve(stop).await;
-    Ok(())
+    Ok(server.serve(stop).await)
 }

@@ -7,7 +7,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -18,12 +19,16 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::client::{Client, ClientError};
 use crate::failure::Failure;
+use crate::serve::Begin;
 use crate::state::State;
+use crate::takeover;
 
 /// What the pipe says when the server listens.
 const READY: &str = "ready";
 /// How long a new server may take until it listens. It reads back its state first, which can be much.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often a server is greeted that leaves before it answers.
+const ATTEMPTS: u32 = 5;
 /// A log longer than this is set aside (`server.log.1`) before a new server writes to it.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
@@ -37,12 +42,25 @@ pub(crate) enum Policy {
 }
 
 /// Connects to the server of `state`, starting it first if `policy` says so.
+///
+/// A server that an older version of this program started in the background is replaced by this version.
 pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Failure> {
-    match Client::connect(&state.socket()).await {
-        Err(error) if error.is_no_listener() => {}
-        Err(ClientError::NoServer { socket, source }) => return Err(unreachable_socket(&socket, &source)),
-        other => return Ok(other?),
+    let mut greeted = Client::greet(&state.socket()).await;
+    for _ in 0..ATTEMPTS {
+        if !matches!(&greeted, Err(error) if error.is_leaving()) {
+            break;
+        }
+        // Whoever replaces a server holds the lock until the next one listens.
+        let place = state.clone();
+        let _unlocked = tokio::task::spawn_blocking(move || lock(&place).map(drop)).await;
+        greeted = Client::greet(&state.socket()).await;
     }
+    let begin = match greeted {
+        Err(error) if error.is_no_listener() => Begin::Fresh,
+        Err(ClientError::NoServer { socket, source }) => return Err(unreachable_socket(&socket, &source)),
+        Ok(client) if policy == Policy::Start && takeover::is_overdue(client.version()) => Begin::Replace,
+        other => return Ok(other?.understood()?),
+    };
     if policy == Policy::Never {
         return Err(Failure::new(
             ErrorCode::NoServer,
@@ -50,7 +68,7 @@ pub(crate) async fn connect(state: &State, policy: Policy) -> Result<Client, Fai
         ));
     }
     let place = state.clone();
-    let started = tokio::task::spawn_blocking(move || start(&place)).await;
+    let started = tokio::task::spawn_blocking(move || start(&place, begin)).await;
     started.map_err(|error| {
         Failure::new(ErrorCode::Internal, format!("starting the server failed: {error}"))
     })??;
@@ -66,18 +84,25 @@ fn unreachable_socket(socket: &Path, why: &io::Error) -> Failure {
     Failure::new(code, format!("{} cannot be used: {why}", socket.display()))
 }
 
-/// Starts a server and waits until it listens. Does nothing when one listens by the time the lock is ours.
-fn start(state: &State) -> Result<(), Failure> {
+/// Starts a server and waits until it listens. Does nothing when another command has done it by the time the lock is
+/// ours.
+fn start(state: &State, begin: Begin) -> Result<(), Failure> {
     state.prepare()?;
+    let server_of = |state: &State| std::fs::read_to_string(state.server_lock()).unwrap_or_default();
+    let before = server_of(state);
     let _lock = lock(state)?;
-    if UnixStream::connect(state.socket()).is_ok() {
+    let is_done = match begin {
+        Begin::Fresh => UnixStream::connect(state.socket()).is_ok(),
+        Begin::Replace => server_of(state) != before,
+    };
+    if is_done {
         return Ok(());
     }
     let broken =
         |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("server cannot be started: {error}"));
     let log = open_log(state)?;
     let (reader, writer) = io::pipe().map_err(broken)?;
-    let child = spawn(state, writer, log).map_err(broken)?;
+    let child = spawn(state, begin, writer, log).map_err(broken)?;
     let outcome = await_ready(state, reader);
     // A long-lived caller reaps its server this way; a short-lived one leaves it to init.
     std::thread::spawn(move || reap(child));
@@ -93,15 +118,23 @@ pub(crate) fn lock(state: &State) -> Result<File, Failure> {
     Ok(file)
 }
 
-fn spawn(state: &State, ready: PipeWriter, log: File) -> io::Result<Child> {
-    Command::new(std::env::current_exe()?)
+fn spawn(state: &State, begin: Begin, ready: PipeWriter, log: File) -> io::Result<Child> {
+    Command::new(this_program()?)
+        .arg0("ptyard")
         .arg("--state")
         .arg(state.dir())
         .args(["serve", "--daemon"])
+        .args((begin == Begin::Replace).then_some("--replace"))
         .stdin(Stdio::null())
         .stdout(ready)
         .stderr(log)
         .spawn()
+}
+
+/// This program, also when another version has taken its place on the disk.
+fn this_program() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    Ok(if path.exists() { path } else { "/proc/self/exe".into() })
 }
 
 fn open_log(state: &State) -> Result<File, Failure> {

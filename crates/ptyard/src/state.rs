@@ -51,6 +51,11 @@ impl State {
         self.0.join("start.lock")
     }
 
+    /// Locked by the server as long as it lives; names its process id.
+    pub(crate) fn server_lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
     /// Makes the directory (0700) if it is missing, and refuses one of another user.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let unwritable = |error: std::io::Error| {

@@ -7,6 +7,7 @@ use ptyard_core::size::SizeError;
 use ptyard_yard::YardError;
 
 use crate::api::{ErrorBody, ErrorReply};
+use crate::stop::Ending;
 
 /// The HTTP status of a code.
 ///
@@ -47,7 +48,9 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::TooDeep
         | C::NotAsking
         | C::MessageSettled
-        | C::Incompatible => StatusCode::CONFLICT,
+        | C::Incompatible
+        | C::IncompatibleKeeper
+        | C::IncompatibleState => StatusCode::CONFLICT,
         C::TerminalRemoved | C::OutputEvicted => StatusCode::GONE,
         C::InputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         C::OffsetBeyondEnd => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -66,7 +69,9 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
         C::BackendUnreachable => StatusCode::BAD_GATEWAY,
-        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping | C::Replaced => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         C::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
     }
 }
@@ -91,6 +96,16 @@ pub const fn hint_of(code: ErrorCode) -> &'static str {
         C::OffsetBeyondEnd => "the end is `log.end` of GET /v1/terminals/{id}",
         C::InputTooLarge => "send it in parts",
         C::LimitUnavailable => "leave it out, or set `best_effort: true` to start without it",
+        C::PlaceNotFound => "check what stands behind the colon of `backend`",
+        C::UnknownMessage => "GET /v1/terminals/{id}/inbox shows the messages of a terminal",
+        C::Replaced => {
+            "ask again: programs, ids and offsets stay as they are; GET /v1/terminals/{id}/output shows what came"
+        }
+        C::MessageSettled => "GET /v1/messages/{mid} shows its state",
+        C::UnknownSession => "GET /v1/sessions lists the sessions",
+        C::UnknownFlow => "",
+        C::UnknownProfile => "GET /v1/profiles lists the profiles and where they are looked for",
+        C::NotAsking => "GET /v1/terminals/{id}/status tells what it does; a message waits until it is ready",
         C::TooManyTerminals => "end some with POST /v1/terminals/{id}/kill, or DELETE ended ones",
         _ => code.hint(),
     }
@@ -152,8 +167,11 @@ impl ApiError {
     }
 
     /// The server is on its way out.
-    pub(crate) fn stopping() -> Self {
-        Self::new(ErrorCode::Stopping, "the server is shutting down")
+    pub(crate) fn stopping(ending: Ending) -> Self {
+        match ending {
+            Ending::Stop => Self::new(ErrorCode::Stopping, "the server is shutting down"),
+            Ending::Leave => Self::new(ErrorCode::Replaced, "another server takes the place of this one"),
+        }
     }
 
     /// The stable code.
@@ -188,7 +206,7 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.code == ErrorCode::Stopping {
+        if matches!(self.code, ErrorCode::Stopping | ErrorCode::Replaced) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if self.status == StatusCode::UPGRADE_REQUIRED {
@@ -216,7 +234,18 @@ mod tests {
     #[test]
     fn hints_to_callers_name_nothing_of_the_command_line() {
         use ErrorCode as C;
-        let operators = [C::StateUnwritable, C::StateLocked, C::StateForeign, C::NoServer, C::Incompatible];
+        let operators = [
+            C::StateUnwritable,
+            C::StateLocked,
+            C::StateForeign,
+            C::StoreDamaged,
+            C::StoreNewer,
+            C::BackendUnreachable,
+            C::NoServer,
+            C::Incompatible,
+            C::IncompatibleKeeper,
+            C::IncompatibleState,
+        ];
         for &code in ErrorCode::ALL.iter().filter(|code| !operators.contains(code)) {
             let hint = hint_of(code);
             assert!(!hint.contains("--") && !hint.contains("ptyard "), "{code}: {hint}");

@@ -27,7 +27,7 @@ mod viewer;
 pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;
-pub use server::{Server, ServerConfig, ServerError};
+pub use server::{Ground, Served, Server, ServerConfig, ServerError};
 
 /// Most bytes of a request's body: 16 MiB, a paste nobody types and memory nobody misses.
 pub const MAX_REQUEST_BYTES: usize = 16 << 20;

@@ -17,7 +17,7 @@ use crate::gate::host::Hosts;
 use crate::gate::token::{Token, TokenError};
 use crate::listen::{self, Listener, SocketName};
 use crate::routes::{self, Shared};
-use crate::stop::Stop;
+use crate::stop::{Ending, Stop};
 
 /// Most connections of the Unix socket at once, streams included: half of the descriptors a process usually gets.
 const MAX_UNIX_CONNECTIONS: usize = 512;
@@ -42,13 +42,39 @@ pub struct ServerConfig {
     pub listen: Option<SocketAddr>,
     /// The file with the token of TCP peers; made when it is needed and missing.
     pub token: PathBuf,
+    /// Where it was started.
+    pub ground: Ground,
+}
+
+/// Where a server was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// In a terminal, or by something that looks after it.
+    Foreground,
+    /// By a command that needed one, in a session of its own.
+    Background,
+}
+
+/// How a server ended.
+#[must_use]
+pub enum Served {
+    /// With its programs.
+    Stopped,
+    /// For another server. The programs go on as long as this yard is not dropped: exit with it.
+    Leaving(Yard),
 }
 
 impl ServerConfig {
     /// The usual names in a state directory, `ptyard.sock` and `token`, and no TCP.
     #[must_use]
     pub fn in_state(state: PathBuf) -> Self {
-        Self { socket: state.join("ptyard.sock"), token: state.join("token"), listen: None, state }
+        Self {
+            socket: state.join("ptyard.sock"),
+            token: state.join("token"),
+            listen: None,
+            state,
+            ground: Ground::Foreground,
+        }
     }
 }
 
@@ -142,7 +168,13 @@ impl Server {
         };
         let (unix, name) = listen::unix(&config.socket)?;
         let stop = Stop::new();
-        let shared = Shared { yard: yard.clone(), state: config.state.into(), stop: stop.clone() };
+        let shared = Shared {
+            yard: yard.clone(),
+            state: config.state.into(),
+            listen: tcp_address,
+            ground: config.ground,
+            stop: stop.clone(),
+        };
         Ok(Self {
             yard,
             router: routes::router(shared),
@@ -164,8 +196,8 @@ impl Server {
     ///
     /// The end goes: no more connections; the yard ends its programs; whoever waits for one or watches it hears of its
     /// end, and is answered `stopping` if that does not come in 4 s; connections get 5 s for what they are sending and are
-    /// cut then.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+    /// cut then. For another server that takes over, no program is ended, and whoever waits is answered at once.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Served {
         let mut gates = Vec::new();
         let listeners = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
         for (listener, most) in listeners {
@@ -179,8 +211,9 @@ impl Server {
             () = shutdown => {}
             () = self.stop.requested() => {}
         }
-        tracing::info!("stopping");
-        self.stop.request();
+        self.stop.request(Ending::Stop);
+        let ending = self.stop.ending();
+        tracing::info!(?ending, "ending");
         let mut all_places = Vec::new();
         for (taking, places, most) in gates {
             if let Err(error) = taking.await {
@@ -196,8 +229,17 @@ impl Server {
                 all_free(&all_places, CUT_WITHIN).await;
             }
         };
-        // Together, so that whoever waits for a program hears how it ended.
-        tokio::join!(drained, self.yard.shutdown());
+        match ending {
+            Ending::Stop => {
+                // Together, so that whoever waits for a program hears how it ended.
+                tokio::join!(drained, self.yard.shutdown());
+                Served::Stopped
+            }
+            Ending::Leave => {
+                drained.await;
+                Served::Leaving(self.yard)
+            }
+        }
     }
 }
 

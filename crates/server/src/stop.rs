@@ -20,29 +20,56 @@ enum Phase {
     Cut,
 }
 
+/// What becomes of the programs when the server is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// They are ended.
+    Stop,
+    /// They go on, for another server.
+    Leave,
+}
+
+/// How far it has come, and what for: the first request says.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    phase: Phase,
+    ending: Ending,
+}
+
 /// The stop signal. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop(Arc<watch::Sender<Phase>>);
+pub(crate) struct Stop(Arc<watch::Sender<State>>);
 
 impl Stop {
     /// A signal nobody has given yet.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(Phase::Running)))
+        Self(Arc::new(watch::Sender::new(State { phase: Phase::Running, ending: Ending::Stop })))
     }
 
     /// Asks everything to end.
-    pub(crate) fn request(&self) {
-        self.advance(Phase::Stopping);
+    pub(crate) fn request(&self, ending: Ending) {
+        self.0.send_if_modified(|state| {
+            let is_first = state.phase == Phase::Running;
+            if is_first {
+                *state = State { phase: Phase::Stopping, ending };
+            }
+            is_first
+        });
+    }
+
+    /// What it ends for, once that was requested.
+    pub(crate) fn ending(&self) -> Ending {
+        self.0.borrow().ending
     }
 
     /// Cuts off what has not ended.
     pub(crate) fn cut(&self) {
-        self.advance(Phase::Cut);
+        self.0.send_modify(|state| state.phase = Phase::Cut);
     }
 
     /// Whether the stop was requested.
     pub(crate) fn is_requested(&self) -> bool {
-        *self.0.borrow() >= Phase::Stopping
+        self.0.borrow().phase >= Phase::Stopping
     }
 
     /// Waits for the request.
@@ -53,6 +80,10 @@ impl Stop {
     /// Waits until whatever waits for a program has had the time to hear of its end.
     pub(crate) async fn ends_were_told(&self) {
         self.requested().await;
+        if self.ending() == Ending::Leave {
+            // Nothing ends, and the next server waits.
+            return;
+        }
         tokio::select! {
             () = tokio::time::sleep(ENDS_WITHIN) => {}
             () = self.cut_off() => {}
@@ -64,18 +95,10 @@ impl Stop {
         self.reached(Phase::Cut).await;
     }
 
-    fn advance(&self, to: Phase) {
-        self.0.send_if_modified(|phase| {
-            let moves = *phase < to;
-            *phase = to.max(*phase);
-            moves
-        });
-    }
-
     async fn reached(&self, wanted: Phase) {
         let mut phases = self.0.subscribe();
         // It cannot fail: `self` is a sender.
-        let _ = phases.wait_for(|&phase| phase >= wanted).await;
+        let _ = phases.wait_for(|state| state.phase >= wanted).await;
     }
 }
 
@@ -91,8 +114,11 @@ mod tests {
             async move { stop.requested().await }
         });
         assert!(!stop.is_requested());
+        stop.request(Ending::Leave);
+        stop.request(Ending::Stop);
+        assert_eq!(stop.ending(), Ending::Leave);
         stop.cut();
-        stop.request();
+        stop.request(Ending::Stop);
         early.await.unwrap();
         stop.requested().await;
         stop.cut_off().await;

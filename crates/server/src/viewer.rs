@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::api::stream::{ClientNote, ServerNote};
 use crate::error::ApiError;
-use crate::stop::Stop;
+use crate::stop::{Ending, Stop};
 use crate::translate;
 
 /// What a viewer typed and the terminal did not take yet, in messages. When it is full, no more is read from the
@@ -72,7 +72,7 @@ impl Viewer {
             end = self.send(&mut to_viewer, &mut follow, &mut pending_refusals) => end,
             end = self.receive(&mut from_viewer, &acts, &refusals) => end,
             end = self.act(pending_acts, &refusals) => end,
-            () = self.stop.ends_were_told() => Some((close_code::AWAY, "the server is shutting down")),
+            () = self.stop.ends_were_told() => Some(leaving(self.stop.ending())),
         };
         let closing = async {
             if let Some((code, reason)) = end {
@@ -166,6 +166,13 @@ impl Viewer {
                 "this stream only observes: ask for it with input=true to type or resize",
             )),
         }
+    }
+}
+
+const fn leaving(ending: Ending) -> End {
+    match ending {
+        Ending::Stop => (close_code::AWAY, "the server is shutting down"),
+        Ending::Leave => (close_code::RESTART, "another server takes over: go on from your offset"),
     }
 }
 

@@ -123,17 +123,14 @@ impl Terminal {
 
     /// Goes on with a program that an earlier server started, from its log as it is. Blocks for some milliseconds when
     /// the log is long.
-    ///
-    /// # Errors
-    /// When the log cannot be written; the program is ended then.
     pub fn resume(
         earlier: Earlier,
+        log: LogWriter,
         resumed: Resumed<'_>,
         surroundings: Surroundings,
-    ) -> Result<Self, TerminalError> {
+    ) -> Self {
         let Earlier { id, started, unseen_from } = earlier;
         let Resumed { io, directory, position } = resumed;
-        let log = LogWriter::reopen(directory, surroundings.log)?;
         let io = match io {
             Io::Tty(size) => Io::Tty(size),
             Io::Pipes(_) if started.sink.is_some() => Io::Pipes(Stdin::Pipe),
@@ -141,7 +138,7 @@ impl Terminal {
         };
         let sizes = sizes::of(directory, io.size());
         let cursor = SharedCursor::at(position.min(log.end()));
-        Ok(Self::run(id, io, started, log, sizes, cursor, Past::Earlier { unseen_from }, surroundings))
+        Self::run(id, io, started, log, sizes, cursor, Past::Earlier { unseen_from }, surroundings)
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that a terminal is made of, in one place")]

@@ -91,6 +91,31 @@ fn unsafe_stands_in_one_place() {
     assert!(offenders.is_empty(), "unsafe outside crates/terminal/src/sys: {offenders:?}");
 }
 
+/// Who reads the wall clock, and what for. Nothing else may: it can be set back by a day.
+const WALL_CLOCK: [(&str, &str); 4] = [
+    ("terminal/src/clock.rs", "the one place that gives moments, with the wall time for people"),
+    ("yard/src/exec.rs", "created_at, for people"),
+    ("yard/src/events.rs", "when an event came, for people; events go by number"),
+    ("yard/src/ids.rs", "ids that sort by age, also when the clock was set back"),
+];
+
+#[test]
+fn only_what_is_for_people_knows_the_wall_clock() {
+    let mut readers = Vec::new();
+    for file in rust_files(&root().join("crates")) {
+        let path = file.to_string_lossy().into_owned();
+        let is_product = path.contains("/src/") && !path.contains("/testkit/") && !path.ends_with("tests.rs");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let reads = ["SystemTime::now", "Timestamp::now", "Zoned::now", "now_v7", "REALTIME", "Realtime"];
+        if is_product && reads.iter().any(|read| product.contains(read)) {
+            readers.push(path);
+        }
+    }
+    readers.retain(|path| !WALL_CLOCK.iter().any(|(known, _)| path.ends_with(known)));
+    assert!(readers.is_empty(), "the wall clock is read in {readers:?}");
+}
+
 #[test]
 fn files_stay_readable() {
     let mut lines: Vec<usize> = rust_files(&root().join("crates"))

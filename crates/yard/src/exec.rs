@@ -178,7 +178,8 @@ impl<'a> Place<'a> {
             return Err(YardError::IdsExhausted);
         };
         registry.starting += 1;
-        Ok(Self { yard, id: ids::new_terminal_id(), short, name, filled: false })
+        let id = ids::new_terminal_id(registry.newest());
+        Ok(Self { yard, id, short, name, filled: false })
     }
 
     fn fill(mut self, entry: Arc<Entry>) -> Result<(), YardError> {

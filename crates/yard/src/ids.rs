@@ -5,8 +5,21 @@ use std::collections::HashSet;
 use ptyard_core::{SessionId, TerminalId};
 
 /// A new full id: a UUIDv7, so that ids sort by age.
-pub(crate) fn new_terminal_id() -> TerminalId {
-    TerminalId::from_bits(uuid::Uuid::now_v7().as_u128())
+pub(crate) fn new_terminal_id(newest: Option<TerminalId>) -> TerminalId {
+    after(newest, TerminalId::from_bits(uuid::Uuid::now_v7().as_u128()))
+}
+
+/// The id drawn, or, when the clock was set back since the newest one, one of the millisecond after that.
+fn after(newest: Option<TerminalId>, drawn: TerminalId) -> TerminalId {
+    /// The time stands in front of these.
+    const RANDOM_BITS: u32 = 80;
+    match newest {
+        Some(newest) if drawn <= newest => {
+            let next = (newest.bits() >> RANDOM_BITS) + 1;
+            TerminalId::from_bits(next << RANDOM_BITS | drawn.bits() & ((1 << RANDOM_BITS) - 1))
+        }
+        _ => drawn,
+    }
 }
 
 /// A name for one life of a server.
@@ -66,6 +79,18 @@ impl ShortIds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_sort_by_age_also_when_the_clock_is_set_back_by_a_day() {
+        const DAY_MS: u128 = 24 * 60 * 60 * 1000;
+        let today = new_terminal_id(None);
+        let yesterday = TerminalId::from_bits(today.bits() - (DAY_MS << 80));
+        let next = after(Some(today), yesterday);
+        assert!(next > today, "{next} {today}");
+        assert_eq!(next.bits() << 48, yesterday.bits() << 48, "it is as random as it was drawn");
+        assert_eq!(after(Some(yesterday), today), today);
+        assert!(new_terminal_id(Some(next)) > next);
+    }
 
     #[test]
     fn short_ids_are_never_given_twice_and_run_out_with_a_word() {

@@ -14,6 +14,7 @@ mod events;
 mod exec;
 pub mod flows;
 mod follow;
+mod format;
 mod ids;
 pub mod inbox;
 mod keys;
@@ -41,4 +42,5 @@ pub use spec::{
     ClientPolicy, Event, ExecSpec, Info, KillOutcome, LimitInfo, LimitSpec, Login, Naming, Program, Range,
     ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
+pub use state::check_state;
 pub use yard::{Yard, YardConfig};

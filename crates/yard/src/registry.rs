@@ -61,6 +61,11 @@ impl Registry {
         })
     }
 
+    /// The id given last.
+    pub(crate) fn newest(&self) -> Option<TerminalId> {
+        self.entries.last_key_value().map(|(id, _)| *id)
+    }
+
     /// Keeps a name for a program that is being started.
     pub(crate) fn reserve(&mut self, name: &str) -> Result<(), YardError> {
         if self.names.contains_key(name) || !self.reserved.insert(name.to_owned()) {

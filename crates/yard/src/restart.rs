@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use ptyard_core::TerminalId;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
 use ptyard_terminal::backend::Earlier;
+use ptyard_terminal::log::{LogWriter, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
 
 use crate::entry::Entry;
@@ -20,16 +21,34 @@ use crate::yard::Yard;
 /// Where an earlier version wrote a terminal down: beside its log.
 const RECORD_FILE: &str = "terminal.json";
 
+/// Whether a log cannot be written now, but could be later.
+fn is_of_the_disk(error: &YardError) -> bool {
+    matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable)
+}
+
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();
+        if let Err(error) = self.find_among(&mut running) {
+            // Whoever cannot go on with a program leaves it, and all others, to a server that can.
+            std::mem::forget(running);
+            return Err(error);
+        }
+        for id in running.into_keys() {
+            // Dropped, it is ended.
+            tracing::warn!(%id, "a program is ended: its terminal was removed while the server died");
+        }
+        Ok(())
+    }
+
+    fn find_among(&self, running: &mut HashMap<TerminalId, Earlier>) -> Result<(), YardError> {
         let mut unknown: BTreeSet<TerminalId> = self.inner.state.terminals()?.into_iter().collect();
         for row in wait(self.inner.store.terminals())? {
             let id = row.id;
-            let record = Record::of_row(&row).map_err(|error| error.to_string());
+            let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
             let has_log = unknown.remove(&id);
             let found = match record {
                 Ok(record) if has_log => self.find_earlier_terminal(record, running.remove(&id)),
@@ -48,14 +67,14 @@ impl Yard {
             self.keep_or_forget(id, found)?;
             let _none = fs::remove_file(self.inner.state.terminal(id).join(RECORD_FILE));
         }
-        for id in running.into_keys() {
-            // Dropped, it is ended.
-            tracing::warn!(%id, "a program is ended: its terminal was removed while the server died");
-        }
         Ok(())
     }
 
-    fn keep_or_forget(&self, id: TerminalId, found: Result<Option<Entry>, String>) -> Result<(), YardError> {
+    fn keep_or_forget(
+        &self,
+        id: TerminalId,
+        found: Result<Option<Entry>, YardError>,
+    ) -> Result<(), YardError> {
         match found {
             Ok(Some(entry)) => {
                 let mut registry = self.registry();
@@ -63,7 +82,8 @@ impl Yard {
                 registry.insert(Arc::new(entry));
             }
             Ok(None) => wait(self.inner.store.remove_terminal(id))?,
-            Err(error) => tracing::warn!(%id, error, "a terminal of an earlier server cannot be read"),
+            Err(error) if is_of_the_disk(&error) => return Err(error),
+            Err(error) => tracing::warn!(%id, %error, "a terminal of an earlier server cannot be read"),
         }
         Ok(())
     }
@@ -83,7 +103,7 @@ impl Yard {
         &self,
         record: Record,
         running: Option<Earlier>,
-    ) -> Result<Option<Entry>, String> {
+    ) -> Result<Option<Entry>, YardError> {
         let id = record.id;
         let directory: &Path = &self.inner.state.terminal(id);
         let position = Position::read(directory);
@@ -97,7 +117,21 @@ impl Yard {
                     limits: record.limits.in_time(self.inner.clock),
                     pauses: self.inner.config.pauses.clone(),
                 };
-                Terminal::resume(running, resumed, surroundings)
+                match LogWriter::reopen(directory, surroundings.log).map_err(YardError::from) {
+                    Ok(log) => Ok(Terminal::resume(running, log, resumed, surroundings)),
+                    Err(error) => {
+                        if is_of_the_disk(&error) {
+                            // Dropped, it would be ended.
+                            std::mem::forget(running);
+                        }
+                        // Of a program that has ended the log can be read without a place on the disk.
+                        let has_ended = recover(directory).is_ok_and(|log| log.seal.is_some());
+                        if !has_ended {
+                            return Err(error);
+                        }
+                        Terminal::past(id, resumed, self.inner.clock)
+                    }
+                }
             }
             None => {
                 if let Some(process) = record.process.as_ref().filter(|process| process.is_there()) {
@@ -106,11 +140,11 @@ impl Yard {
                 Terminal::past(id, resumed, self.inner.clock)
             }
         };
-        let terminal = terminal.map_err(|error| error.to_string())?;
+        let terminal = terminal?;
         let is_there = record.stage == Stage::Started || terminal.pid().is_some();
         if !is_there && terminal.log().bounds().end == 0 {
             drop(terminal);
-            ptyard_terminal::log::remove(directory).map_err(|error| error.to_string())?;
+            ptyard_terminal::log::remove(directory)?;
             return Ok(None);
         }
         Ok(Some(Entry::earlier(terminal, record, position, self.inner.clock.now())))

@@ -5,6 +5,7 @@
 //!   lock            held (flock) by the one server of this directory; names its pid
 //!   ptyard.sock     the server's socket
 //!   keeper.sock     the socket of the keeper, the parent of all programs; `keeper.lock` is held by it
+//!   format          which form all this has, and the version that wrote it
 //!   ptyard.db       the database: terminals, sessions, events, keys, mail (with `-wal` and `-shm` beside it)
 //!   terminals/ID/   one terminal: its log, and what moves too often for the database (`cursor`, `sizes`)
 //! ```
@@ -18,6 +19,7 @@ use ptyard_core::{ErrorCode, TerminalId};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::YardError;
+use crate::format;
 
 /// A state directory that is ours. The lock is held until this is dropped or the process is gone.
 #[derive(Debug)]
@@ -54,6 +56,9 @@ impl StateDir {
                 .map_err(|error| unwritable(root, &error))?;
         }
         let lock = lock(root)?;
+        if format::check(root)? != Some(format::FORMAT) {
+            format::write(root)?;
+        }
         private_directory(&root.join("terminals"))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
@@ -86,6 +91,14 @@ impl StateDir {
     }
 }
 
+/// Whether this version can go on from what stands in a state directory; an error says why not. Changes nothing.
+///
+/// # Errors
+/// [`ErrorCode::IncompatibleState`] when another version wrote it in a form that this one does not know.
+pub fn check_state(root: &Path) -> Result<(), YardError> {
+    format::check(root).map(drop)
+}
+
 /// Makes a directory only its owner can enter, with its parents.
 pub(crate) fn private_directory(path: &Path) -> Result<(), YardError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| unwritable(path, &error))
@@ -116,8 +129,13 @@ fn lock(root: &Path) -> Result<File, YardError> {
     }
     let written =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    written.map_err(|error| unwritable(&path, &error))?;
-    Ok(file)
+    match written {
+        // It is for people. On a full disk the programs that run want a server all the more.
+        Err(error) if unwritable(&path, &error).code() != ErrorCode::DiskFull => {
+            Err(unwritable(&path, &error))
+        }
+        _ => Ok(file),
+    }
 }
 
 #[cfg(test)]

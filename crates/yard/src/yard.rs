@@ -30,7 +30,7 @@ pub struct YardConfig {
     pub state: PathBuf,
     /// Limits of each terminal's log.
     pub log: LogConfig,
-    /// Most programs that run at once. Each needs about four descriptors of the server.
+    /// Most programs that run at once. Each needs about five descriptors of the server.
     pub max_running: usize,
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
@@ -87,6 +87,8 @@ impl Yard {
     pub fn open(config: YardConfig) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
         let refused = |code, message| YardError::State { code, message };
+        // Before the keeper hands programs over: whatever fails behind that would end them.
+        let records = Records::open(&state)?;
         let lanes = lanes()?;
         let in_a_lane = lanes.enter();
         let local = match &config.keeper {
@@ -100,23 +102,23 @@ impl Yard {
         let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
         backends.extend(config.elsewhere.iter().cloned());
         drop(in_a_lane);
-        Self::assemble(config, state, lanes, backends)
+        Self::assemble(config, state, records, lanes, backends)
     }
 
     /// The same with other backends.
     pub fn with_backends(config: YardConfig, backends: Vec<Box<dyn Backend>>) -> Result<Self, YardError> {
         let state = StateDir::open(&config.state)?;
-        Self::assemble(config, state, lanes()?, backends.into_iter().map(Arc::from).collect())
+        let records = Records::open(&state)?;
+        Self::assemble(config, state, records, lanes()?, backends.into_iter().map(Arc::from).collect())
     }
 
     fn assemble(
         config: YardConfig,
         state: StateDir,
+        Records { store, events }: Records,
         lanes: Lanes,
         backends: Vec<Arc<dyn Backend>>,
     ) -> Result<Self, YardError> {
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
-        let events = Events::open(Arc::clone(&store), state.events_given())?;
         let inner = Inner {
             clock: Clock::start(),
             backends: backends.into_iter().map(|backend| (backend.name(), backend)).collect(),
@@ -130,9 +132,19 @@ impl Yard {
             lanes,
         };
         let yard = Self { inner: Arc::new(inner) };
-        yard.find_earlier_terminals()?;
-        yard.find_earlier_mail()?;
-        Ok(yard)
+        match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
+            Ok(()) => Ok(yard),
+            Err(error) => {
+                yard.let_go();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives everything up without ending a program: for a process that is about to exit, and leaves the programs to the
+    /// keeper. What is in memory is not freed.
+    pub fn let_go(self) {
+        std::mem::forget(self);
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
@@ -179,6 +191,20 @@ impl Yard {
         let backend =
             self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
         Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
+    }
+}
+
+/// What is written down.
+struct Records {
+    store: Arc<dyn Store>,
+    events: Events,
+}
+
+impl Records {
+    fn open(state: &StateDir) -> Result<Self, YardError> {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(state.store())?);
+        let events = Events::open(Arc::clone(&store), state.events_given())?;
+        Ok(Self { store, events })
     }
 }
 

@@ -103,7 +103,10 @@ class Commands:
                 part = data[begin : begin + _PART_BYTES]
                 window = await yard.write(at, typed=part, yield_ms=0, max_tokens=1, take_ms=_PART_MS)
                 if window.unwritten:
-                    raise YardError("input_queue_full", "the command does not read its input", retryable=True)
+                    # Either it has closed its input, and will end, or it does not read.
+                    if await yard.wait(at, _PART_MS / 1000) is None:
+                        raise YardError("input_queue_full", "the command does not read its input", retryable=True)
+                    return
             await yard.close_stdin(at)
         except YardError as error:
             # It ended before it had read all; its status says why.

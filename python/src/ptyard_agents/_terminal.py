@@ -30,15 +30,26 @@ class Terminal:
     delivered: int = 0
 
     async def window(
-        self, yard: Yard, text: str, *, yield_ms: int, cap: int | None, until: tuple[str, ...] = ()
+        self,
+        yard: Yard,
+        text: str,
+        *,
+        yield_ms: int,
+        cap: int | None,
+        until: tuple[str, ...] = (),
+        since: int | None = None,
     ) -> tuple[PtyExecUpdate, Exit | None]:
-        """Types, and returns what is new. Cancelled anywhere, it has delivered nothing."""
+        """Types, and returns what is new. Cancelled anywhere, it has delivered nothing.
+
+        ``since`` is for a window whose beginning the server has handed over before: ``until`` looks at that, too.
+        """
         window = await yard.write(
             self.id,
             typed=text.encode("utf-8", "replace"),
             yield_ms=yield_ms,
             max_tokens=_capped.asked_for(cap),
             until=until,
+            since=since,
         )
         while True:
             start, evicted = self.delivered, window.evicted

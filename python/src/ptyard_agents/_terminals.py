@@ -38,6 +38,9 @@ _TOO_LATE = {"terminal_exited", "stdin_closed"}
 # Refusals of what was to be typed.
 _NOT_TYPED = _TOO_LATE | {"invalid_argument", "input_too_large", "input_queue_full"}
 
+# How long the end may take to be reported after a kill.
+_END_S = 10.0
+
 # How many terminals are ended or removed at a time.
 _AT_ONCE = 16
 
@@ -90,8 +93,7 @@ class Terminals:
 
         async def work() -> None:
             try:
-                await self.yard.kill(at, 0)
-                await self.yard.remove(at)
+                await self._kill_and_remove(at, 0)
             except YardError as error:
                 if not is_gone(error):
                     logger.warning("terminal %s could not be removed: %s", at, error)
@@ -112,6 +114,7 @@ class Terminals:
                 yield_ms=yield_ms(yield_time_s, START_DEFAULT_MS),
                 cap=max_output_tokens,
                 until=self._until,
+                since=0 if started.next and self._until else None,
             )
         except BaseException:
             await self.discard(terminal.id)
@@ -197,8 +200,13 @@ class Terminals:
         await self.yard.write(info.id, yield_ms=0, max_tokens=1)
 
     async def _remove(self, info: Info) -> None:
-        await self.yard.kill(info.id, END_GRACE_MS)
-        await self.yard.remove(info.id)
+        await self._kill_and_remove(info.id, END_GRACE_MS)
+
+    async def _kill_and_remove(self, at: str, grace_ms: int) -> None:
+        await self.yard.kill(at, grace_ms)
+        # On a busy machine the kill is answered before the end is reported, and only what has ended can be removed.
+        await self.yard.wait(at, _END_S)
+        await self.yard.remove(at)
 
     async def _each(self, act: Callable[[Info], Awaitable[None]], infos: Iterable[Info]) -> None:
         room = asyncio.Semaphore(_AT_ONCE)

@@ -113,13 +113,17 @@ class Yard:
         max_tokens: int,
         until: tuple[str, ...] = (),
         take_ms: int | None = None,
+        since: int | None = None,
     ) -> Window:
-        """Types, or does not, and takes a window on the shared cursor. The times are taken as they are.
+        """Types, or does not, and takes a window on the shared cursor, or from ``since`` on, which moves nothing. The
+        times are taken as they are.
 
         The program may take ``take_ms`` to take the input, and the window's time begins then; ``None`` is both within
         ``yield_ms``.
         """
         body: dict[str, Any] = {"yield_ms": yield_ms, "max_tokens": max_tokens, "until": ["exit", *until]}
+        if since is not None:
+            body["since"] = since
         if typed:
             body["input"] = {"base64": base64.b64encode(typed).decode("ascii")}
             body["key"] = uuid.uuid4().hex

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use ptyard_core::ErrorCode;
-use ptyard_terminal::backend::{StartError, StartSpec};
+use ptyard_terminal::backend::{Io, StartError, StartSpec};
 
 use super::start_error;
 
@@ -55,11 +55,21 @@ pub(crate) enum Afterwards {
     Ends,
 }
 
+/// How the far side's streams are made ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Far {
+    /// As they were found.
+    AsFound,
+    /// A tty that was made as transparent as ours becomes a usual one; pipes are made one, in the order of writing.
+    Usual,
+}
+
 impl Greeting {
     pub(crate) fn new(
         spec: &StartSpec,
         env: &BTreeMap<String, String>,
         then: Afterwards,
+        far: Far,
     ) -> Result<Self, StartError> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
@@ -68,7 +78,7 @@ impl Greeting {
             let _infallible = write!(word, "{byte:02x}");
             word
         });
-        let script = script(&word, spec, env, then)?;
+        let script = script(&word, spec, env, then, far)?;
         Ok(Self { word, script, heard: Vec::new() })
     }
 
@@ -163,8 +173,13 @@ fn script(
     spec: &StartSpec,
     env: &BTreeMap<String, String>,
     then: Afterwards,
+    far: Far,
 ) -> Result<String, StartError> {
-    let mut script = String::new();
+    let mut script = match (far, spec.io) {
+        (Far::AsFound, _) => String::new(),
+        (Far::Usual, Io::Tty(_)) => "stty sane 2>/dev/null; stty iutf8 2>/dev/null\n".to_owned(),
+        (Far::Usual, Io::Pipes(_)) => "exec 2>&1\n".to_owned(),
+    };
     for (name, value) in env {
         let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !name.starts_with(|c: char| c.is_ascii_digit());
@@ -237,10 +252,10 @@ impl Ending {
                 None => {}
             }
         }
-        let kept = (0..self.mark.len().min(self.held.len()))
-            .map(|cut| self.held.len().saturating_sub(self.mark.len() - 1).max(0) + cut)
-            .find(|&from| from <= self.held.len() && self.mark.starts_with(&self.held[from..]))
-            .unwrap_or(self.held.len());
+        let length = self.held.len();
+        let kept = (length.saturating_sub(self.mark.len() - 1)..length)
+            .find(|&from| self.mark.starts_with(&self.held[from..]))
+            .unwrap_or(length);
         output.extend(self.held.drain(..kept));
         None
     }

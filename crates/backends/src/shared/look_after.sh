@@ -4,28 +4,39 @@
 mark=$1
 self=$$
 
-# Reads what the kernel says about $1: parent, group, session and the group in the foreground of its tty.
+# Reads what the kernel says about $1: parent, group, session, the group in the foreground of its tty, and its start.
 look() {
-  parent='' group='' session='' front='' state=''
+  state='' parent='' group='' session='' front='' start=''
   { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
   set -- ${line##*)}
-  state=$1 parent=$2 group=$3 session=$4 front=$6
+  state=$1 parent=$2 group=$3 session=$4 front=$6 start=${20}
   [ "$state" != Z ] && [ "$state" != X ]
 }
 
 # All that are born with the mark, descend from such, or are in a session with such. This script and pid 1 are not.
 tree() {
+  case $mark in
+    pid:*) born=" ${mark#pid:} " ;;
+    *)
+      born=' '
+      for file in $(grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+        file=${file#/proc/}
+        born="$born${file%/environ} "
+      done
+      ;;
+  esac
   found=' '
   rest=' '
   for dir in /proc/[0-9]*; do
     pid=${dir#/proc/}
     [ "$pid" = 1 ] || [ "$pid" = "$self" ] && continue
-    if [ "$mark" = "pid:$pid" ] || grep -q "$mark" "$dir/environ" 2>/dev/null; then
-      look "$pid" && found="$found$pid "
-    else
-      rest="$rest$pid "
-    fi
+    case $born in
+      *" $pid "*) look "$pid" && found="$found$pid " ;;
+      *) rest="$rest$pid " ;;
+    esac
   done
+  # Nobody descends from nobody.
+  [ "$found" = ' ' ] && return
   more=1
   while [ "$more" = 1 ]; do
     more=0
@@ -41,17 +52,15 @@ tree() {
   done
 }
 
-# The program: the one whose parent is outside of the container, or its first process.
+# The program: the oldest one whose parent is none of them.
 program() {
+  oldest='' first=''
   for pid in $found; do
-    if look "$pid" && { [ "$parent" = 0 ] || [ "$parent" = 1 ]; } && [ "$session" = "$pid" ]; then
-      return 0
-    fi
+    look "$pid" || continue
+    case $found in *" $parent "*) continue ;; esac
+    if [ -z "$oldest" ] || [ "$start" -lt "$oldest" ]; then oldest=$start first=$pid; fi
   done
-  for pid in $found; do
-    look "$pid" && { [ "$parent" = 0 ] || [ "$parent" = 1 ]; } && return 0
-  done
-  return 1
+  [ -n "$first" ] && pid=$first && look "$pid"
 }
 
 count() { set -- $found; echo "$#"; }
@@ -65,7 +74,8 @@ case $2 in
     program || { echo gone; exit 0; }
     if [ "$4" = group ]; then
       [ "$front" -gt 0 ] 2>/dev/null || front=$group
-      kill -"$3" -- "-$front"
+      # Without `--`, which not every shell takes here.
+      kill -"$3" "-$front"
     else
       kill -"$3" "$pid"
     fi

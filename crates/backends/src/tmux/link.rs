@@ -67,7 +67,6 @@ pub(super) struct Link {
     commands: mpsc::Sender<Asked>,
     panes: Panes,
     gone: watch::Receiver<Option<String>>,
-    layout: watch::Receiver<u64>,
 }
 
 impl Link {
@@ -80,14 +79,12 @@ impl Link {
         };
         let (commands, asked) = mpsc::channel(COMMANDS);
         let (say_gone, gone) = watch::channel(None);
-        let (say_layout, layout) = watch::channel(0);
         let panes = Panes::default();
         let waiting = Arc::default();
         let reader = Reader {
             output: BufReader::with_capacity(64 << 10, output),
             waiting: Arc::clone(&waiting),
             panes: Arc::clone(&panes),
-            layout: say_layout,
         };
         let followed = Arc::clone(&panes);
         tokio::spawn(async move {
@@ -97,7 +94,7 @@ impl Link {
             say_gone.send_replace(Some(why.clone()));
             end(client, &waiting, &followed, &why);
         });
-        Ok(Self { commands, panes, gone, layout })
+        Ok(Self { commands, panes, gone })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -111,11 +108,6 @@ impl Link {
             Ok(why) => why.clone().unwrap_or_default(),
             Err(_) => String::new(),
         }
-    }
-
-    /// Told whenever windows are laid out anew.
-    pub(super) fn layout(&self) -> watch::Receiver<u64> {
-        self.layout.clone()
     }
 
     /// Gives a command, and waits for the answer.
@@ -159,7 +151,6 @@ struct Reader {
     output: BufReader<ChildStdout>,
     waiting: Waiting,
     panes: Panes,
-    layout: watch::Sender<u64>,
 }
 
 impl Reader {
@@ -189,7 +180,6 @@ impl Reader {
                     }
                 }
                 Line::Output { pane, data } => self.printed(pane, unescaped(data)).await,
-                Line::LayoutChange => self.layout.send_modify(|count| *count += 1),
                 Line::Pause(pane) => {
                     tracing::warn!(%pane, "tmux left output out: it was not taken for too long");
                 }

@@ -1,6 +1,6 @@
 //! Programs in panes of a tmux server on this machine.
 //!
-//! One client in control mode per server is the only connection ([`link`]); nothing is forked per message. Programs get
+//! One client in control mode per server is the only connection (`link`); nothing is forked per message. Programs get
 //! windows of their own in the session `ptyard`, or the one that `tmux:SESSION` names; `tmux:SESSION:WINDOW.PANE` takes
 //! a pane over that is there, with its history, and gives it back at the end.
 //!
@@ -33,7 +33,7 @@ use self::control::TmuxControl;
 use self::link::{Link, TmuxError};
 use self::pane::{PaneSink, PaneSource, type_into};
 use self::protocol::{Pane, quoted};
-use crate::shared::greeting::{Afterwards, Greeting, Said};
+use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
 use crate::shared::{clients, start_error, undisturbed};
 
 /// The session programs run in when none is named.
@@ -185,8 +185,8 @@ impl Backend for Tmux {
     }
 }
 
-fn of_start(error: TmuxError) -> StartError {
-    let code = match &error {
+fn of_start(error: &TmuxError) -> StartError {
+    let code = match error {
         TmuxError::Gone(_) => ErrorCode::BackendUnreachable,
         TmuxError::Refused(why) if why.contains("can't find") => ErrorCode::PlaceNotFound,
         TmuxError::Refused(_) => ErrorCode::SpawnFailed,
@@ -245,11 +245,13 @@ async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, St
     // tmux says in TERM what it is; everything else is what was asked for.
     let mut env = spec.env.clone();
     env.remove("TERM");
-    let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits)?;
+    let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits, Far::AsFound)?;
     let size = spec.io.size();
     if session != SESSION {
         // Exact: without `=` a name would stand for any session that begins with it.
-        link.ask(format!("has-session -t {}", quoted(&format!("={session}")))).await.map_err(of_start)?;
+        link.ask(format!("has-session -t {}", quoted(&format!("={session}"))))
+            .await
+            .map_err(|error| of_start(&error))?;
     }
     let command = format!(
         "new-window -d -P -F {FOUND} -n {} -t {} -c / /bin/sh -c {}",
@@ -257,7 +259,7 @@ async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, St
         quoted(&format!("={session}:")),
         quoted(&greeting.greeter()),
     );
-    let answer = link.ask_and_follow(command).await.map_err(of_start)?;
+    let answer = link.ask_and_follow(command).await.map_err(|error| of_start(&error))?;
     let (Some(found), Some(pieces)) = (Found::parse(&answer.text), answer.pieces) else {
         return Err(not_understood(&answer.text));
     };
@@ -266,7 +268,7 @@ async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, St
     // The greeter waits, so all of this is so before the program is there.
     link.ask(format!("resize-window -t {} -x {} -y {}", found.window, size.cols(), size.rows()))
         .await
-        .map_err(of_start)?;
+        .map_err(|error| of_start(&error))?;
     if session != SESSION {
         follow_window(&link, &found.window).await?;
     }
@@ -303,7 +305,9 @@ async fn greet(
         let mut said = greeting.hear(&piece, &mut rest);
         while let Some(what) = said {
             match what {
-                Said::Ready(_) => type_into(link, pane, greeting.script()).await.map_err(of_start)?,
+                Said::Ready(_) => {
+                    type_into(link, pane, greeting.script()).await.map_err(|error| of_start(&error))?;
+                }
                 Said::Pid(pid) => program = pid,
                 Said::Gone => {
                     source.put_back(std::mem::take(&mut rest));
@@ -319,13 +323,15 @@ async fn greet(
 /// Lets our client hear of a window of another session: it hears of those of its own, so the window is linked there.
 async fn follow_window(link: &Link, window: &str) -> Result<(), StartError> {
     let command = format!("link-window -d -s {window} -t {}", quoted(&format!("={SESSION}:")));
-    link.ask(command).await.map(drop).map_err(of_start)
+    link.ask(command).await.map(drop).map_err(|error| of_start(&error))
 }
 
 async fn adopt(link: Link, target: &str) -> Result<Started, StartError> {
     let exact = if target.starts_with('%') { target.to_owned() } else { format!("={target}") };
-    let answer =
-        link.ask(format!("display-message -p -t {} {FOUND}", quoted(&exact))).await.map_err(of_start)?;
+    let answer = link
+        .ask(format!("display-message -p -t {} {FOUND}", quoted(&exact)))
+        .await
+        .map_err(|error| of_start(&error))?;
     let found = Found::parse(&answer)
         .ok_or_else(|| start_error(ErrorCode::PlaceNotFound, format!("tmux has no pane {target}")))?;
     let pane = found.pane;
@@ -338,8 +344,8 @@ async fn adopt(link: Link, target: &str) -> Result<Started, StartError> {
         if error.message.contains("already") { Ok(()) } else { Err(error) }
     })?;
     let (named, history, _cursor) = tokio::join!(named, link.ask(history), link.ask(cursor));
-    let pieces = named.map_err(of_start)?.pieces.ok_or_else(|| not_understood(&answer))?;
-    let history = history.map_err(of_start)?;
+    let pieces = named.map_err(|error| of_start(&error))?.pieces.ok_or_else(|| not_understood(&answer))?;
+    let history = history.map_err(|error| of_start(&error))?;
     let mut source = PaneSource::new(pieces, None);
     source.put_back(history.trim_end().replace('\n', "\r\n").into_bytes());
     let control = TmuxControl::adopted(link.clone(), &found)

@@ -17,8 +17,6 @@ pub(super) enum Line<'a> {
     Output { pane: Pane, data: &'a [u8] },
     /// A pane is no longer told of, because we were too slow.
     Pause(Pane),
-    /// The windows are laid out anew.
-    LayoutChange,
     /// The server lets us go.
     Exit(&'a [u8]),
     /// A line of an answer, or something that happened and does not matter here.
@@ -70,7 +68,6 @@ impl<'a> Line<'a> {
                 }
             }
             (b"%pause", Within::Nothing) => Pane::parse(rest).map_or(Self::Other(line), Self::Pause),
-            (b"%layout-change", Within::Nothing) => Self::LayoutChange,
             (b"%exit", Within::Nothing) => Self::Exit(rest),
             _ => Self::Other(line),
         }

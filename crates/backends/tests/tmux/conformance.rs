@@ -31,6 +31,11 @@ async fn panes_conform() {
             Box::pin(async {})
         })),
     };
-    run_some(ground, wanted).await;
-    assert_eq!(server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]), "ptyard", "windows are left");
+    run_some(ground, wanted).await.hold_to_page();
+    ptyard_testkit::soon("all windows but the first are gone", async {
+        while server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]) != "ptyard" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }

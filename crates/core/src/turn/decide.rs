@@ -19,10 +19,10 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 /// second or two; nothing is done at that moment but telling.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 
-/// Quiet after the last input by which a program has read what was typed: 3 s. Agents read their input all the time;
-/// what is taken from a look after this long is only that a text that is *seen* in the composer was not submitted, and
-/// that a person's text that is not seen there was removed again.
-pub const SETTLED_AFTER: Duration = Duration::from_secs(3);
+/// Quiet after the last input by which a program has read what was typed: 1.5 s. Agents read their input all the time.
+/// What is taken from a look after this long is only that a text that is *seen* in the composer was not submitted, that
+/// a person's text that is not seen there was removed or is done with, and that what a lost server typed was read.
+pub const SETTLED_AFTER: Duration = Duration::from_millis(1500);
 
 /// What is believed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +144,9 @@ impl TurnMachine {
     /// Whether a look after a while without input may change something, see [`Event::LookedAgain`](super::Event::LookedAgain).
     #[must_use]
     pub fn waits_for_a_look(&self) -> bool {
-        matches!(self.stage, Stage::Written(_) | Stage::HumanWrote) || self.draft.is_some()
+        matches!(self.stage, Stage::Written(_) | Stage::HumanWrote)
+            || self.draft.is_some()
+            || self.is_unsettled
     }
 
     /// The attempt whose paste was taken and whose Enter waits for the pause.

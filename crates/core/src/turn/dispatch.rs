@@ -28,6 +28,9 @@ impl TurnMachine {
         if self.foreground == Foreground::Shell {
             return Some(Hold::ShellInForeground);
         }
+        if self.is_unsettled {
+            return Some(Hold::Starting);
+        }
         if self.shows_dialog() {
             return Some(Hold::Dialog);
         }
@@ -88,11 +91,12 @@ impl TurnMachine {
         effects.push(Effect::Outcome(attempt, Outcome::Refused(hold)));
     }
 
-    /// The first Enter. A dialog that came up meanwhile would be answered by it, so it waits for that to close.
+    /// The first Enter. A dialog that came up meanwhile would be answered by it, and what a person typed there would be
+    /// submitted with it, so it waits for those to go.
     pub(super) fn press(&mut self, attempt: AttemptId, now: Moment, effects: &mut Vec<Effect>) {
         if self.foreground == Foreground::Shell {
             self.doubt(Doubt::ShellInForeground, now, effects);
-        } else if !self.shows_dialog() {
+        } else if !self.shows_dialog() && self.draft.is_none() {
             self.enter(Stage::Entering(attempt), now);
             effects.push(Effect::Enter { attempt });
         }
@@ -148,6 +152,7 @@ impl TurnMachine {
     /// The screen was judged anew after a while without input. Text that still stands in the composer gets another Enter,
     /// never another paste; that is authorised by what is seen, not by the time that passed.
     pub(super) fn look_again(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+        self.is_unsettled = false;
         let screen = self.screen().latest.as_ref().filter(|latest| latest.sight.is_clear());
         if let Some(seen_at) = screen.and_then(|latest| latest.position.offset()) {
             // A person's text that nobody saw was removed again, or submitted and done with.

@@ -26,7 +26,7 @@ pub enum Eager {
 ///
 /// # Invariants
 /// 1. At most one attempt is under way: it alone may write, and only its own events move it.
-/// 2. A paste begins only in [`Stage::Noting`], with a note that is durable and a gate that is open at that moment.
+/// 2. A paste begins only in `Stage::Noting`, with a note that is durable and a gate that is open at that moment.
 /// 3. A turn that was begun is closed only by evidence that covers its write.
 /// 4. The epoch never goes back.
 /// 5. Once removed, it never changes.
@@ -47,6 +47,9 @@ pub struct TurnMachine {
     pub(super) draft: Option<Draft>,
     /// Who reads what is typed, as far as was looked.
     pub(super) foreground: Foreground,
+    /// An earlier server may have typed, or let type, what the program has not read yet: nothing is ready before a look
+    /// that is late enough.
+    pub(super) is_unsettled: bool,
     /// Evidence from before this offset is not looked at: the program or the person's word is newer.
     pub(super) floor: u64,
     /// What was reported last.
@@ -116,6 +119,7 @@ impl TurnMachine {
             write: None,
             draft: None,
             foreground: Foreground::Agent,
+            is_unsettled: false,
             floor: 0,
             reported: Reported {
                 status: Status::Starting,
@@ -219,6 +223,7 @@ impl TurnMachine {
 
     /// Forgets what was seen, and what runs.
     fn forget(&mut self, at: u64, now: Moment) {
+        self.is_unsettled = false;
         self.foreground = Foreground::Agent;
         self.tracks = Default::default();
         self.floor = at;

@@ -4,7 +4,11 @@
 //! |---|---|---|
 //! | the claim in the store, no note | not written: the note comes before the first byte | its messages go back to pending |
 //! | claim and note | perhaps written | [`Recovered::Noted`]: its text seen in the composer gets its Enter; its text or a turn seen from after the note is delivery; else it is uncertain |
-//! | the outcome in the store | settled | [`Recovered::Taken`] while its turn may still run |
+//! | `uncertain` in the store, and the note | perhaps written | the same: what is seen may still settle it |
+//! | `delivered` in the store | settled | [`Recovered::Taken`] while its turn may still run |
+//!
+//! Whatever it was, nothing is handed over before a look that finds all input read: the server that is gone may have
+//! typed, or let type, right before.
 //!
 //! A claim without a note is safe to repeat, an outcome is final, and between the two nothing is ever sent again
 //! without a person's word.
@@ -42,6 +46,7 @@ impl TurnMachine {
     pub fn recover(eager: Eager, epoch: Epoch, recovered: Recovered, now: Moment) -> Self {
         let mut machine = Self::new(eager, now);
         machine.epoch = epoch;
+        machine.is_unsettled = true;
         match recovered {
             Recovered::Nothing => {}
             Recovered::Noted { attempt, from } => {

@@ -179,9 +179,11 @@ impl SinceWrite {
             self.echo_at.get_or_insert(at);
             self.gone_at = None;
         } else if self.echo_at.is_some_and(|echo| at.is_after(echo)) {
-            let hides_its_composer =
-                status == Status::Processing && sight == Sight::Unseen && !write.while_busy;
-            if sight.is_clear() || hides_its_composer {
+            // At work the composer may be hidden, or hold what a person types behind us.
+            let went_to_work = status == Status::Processing
+                && matches!(sight, Sight::Unseen | Sight::Draft)
+                && !write.while_busy;
+            if sight.is_clear() || went_to_work {
                 self.gone_at = Some(at);
             }
         }

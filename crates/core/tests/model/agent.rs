@@ -43,6 +43,10 @@ pub(crate) struct Manners {
     pub(crate) queues: bool,
     /// It swallows this many Enters (takes them for a part of the paste).
     pub(crate) swallows: u8,
+    /// It draws first and reports then.
+    pub(crate) draws_first: bool,
+    /// It may say again what it reported last, this often.
+    pub(crate) repeats: u8,
     /// It may show a dialog this often.
     pub(crate) dialogs: u8,
 }
@@ -111,15 +115,18 @@ impl Agent {
     /// Prints what changed.
     fn draw(&mut self) {
         let status = self.status();
-        if self.manners.reports && self.last.0 != Some(status) {
-            self.last.0 = Some(status);
-            self.pipe.push(Frame::Report(status));
-        }
         let frame = Frame::Screen(status, self.sight());
-        if self.last.1 != Some(frame) {
-            self.last.1 = Some(frame);
-            self.pipe.push(frame);
-        }
+        let report = (self.manners.reports && self.last.0 != Some(status)).then_some(Frame::Report(status));
+        let picture = (self.last.1 != Some(frame)).then_some(frame);
+        let news = if self.manners.draws_first { [picture, report] } else { [report, picture] };
+        self.pipe.extend(news.into_iter().flatten());
+        self.last = (Some(status), Some(frame));
+    }
+
+    /// Says again what it reported last.
+    pub(crate) fn repeat(&mut self) {
+        self.manners.repeats -= 1;
+        self.pipe.push(Frame::Report(self.status()));
     }
 
     /// Reads the next thing typed.

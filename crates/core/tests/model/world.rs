@@ -6,8 +6,9 @@ use ptyard_core::turn::{
     Source, Status, Taken, TurnMachine,
 };
 
-use crate::agent::{Agent, Frame, Input, Manners, Mode};
+use crate::agent::{Agent, Frame, Input, Mode};
 use crate::explore::{Chance, Rest, System};
+use crate::scenarios::Scenario;
 
 const NOW: Moment = Moment::EPOCH;
 
@@ -91,7 +92,7 @@ enum Job {
 }
 
 /// What may happen, how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chances {
     /// Callers that come by at any time (a request, a sweep, a poller).
     pub(crate) callers: u8,
@@ -109,8 +110,36 @@ pub(crate) struct Chances {
     pub(crate) shells: u8,
     /// Times at which the agent's reports are found silent.
     pub(crate) silences: u8,
-    /// The Enter may be pressed before the text was seen in the composer.
-    pub(crate) blind: bool,
+    /// When the Enter may be pressed.
+    pub(crate) enter: Enter,
+}
+
+/// When the Enter behind a paste may be pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Enter {
+    /// When the text was seen, or the agent has read it and nothing is to be seen.
+    WhenSeen,
+    /// Also before the agent has read the paste, but not before what it printed was judged.
+    WhenQuiet,
+    /// At any moment.
+    AnyTime,
+}
+
+impl Chances {
+    /// Nothing but what has to happen.
+    pub(crate) const NONE: Self = Self {
+        callers: 0,
+        fail_before: 0,
+        fail_after: 0,
+        crashes: 0,
+        resets: 0,
+        restarts: 0,
+        removals: 0,
+        people: 0,
+        shells: 0,
+        silences: 0,
+        enter: Enter::WhenSeen,
+    };
 }
 
 /// The world.
@@ -165,6 +194,7 @@ pub(crate) enum Action {
     AgentReads,
     AgentFinishes,
     AgentAsks,
+    AgentRepeats,
     PersonAnswers,
     FrameIsRead,
     ScreenIsJudged,
@@ -180,14 +210,9 @@ pub(crate) enum Action {
 }
 
 impl<D: Deliverer> World<D> {
-    /// An agent that is ready and known to be, `messages` for it, and `older` output that was printed and not read.
-    pub(crate) fn new(
-        deliverer: D,
-        messages: usize,
-        manners: Manners,
-        older: &[Frame],
-        chances: Chances,
-    ) -> Self {
+    /// An agent that is ready and known to be, with mail for it.
+    pub(crate) fn new(deliverer: D, scenario: &Scenario) -> Self {
+        let &Scenario { messages, manners, older, chances, .. } = scenario;
         let mut world = Self {
             deliverer,
             rows: vec![Row::Pending; messages],
@@ -353,7 +378,8 @@ impl<D: Deliverer> World<D> {
     }
 
     fn may_type(&self) -> bool {
-        self.jobs.is_empty() && !self.shell && !self.removed
+        let is_writing = self.jobs.iter().any(|(_, _, job)| !matches!(job, Job::Note | Job::Noted));
+        !is_writing && !self.shell && !self.removed
     }
 
     fn crash(&mut self) -> Result<(), &'static str> {
@@ -371,6 +397,9 @@ impl<D: Deliverer> World<D> {
                     }
                     _ => *row = Row::Pending,
                 },
+                Row::Uncertain(attempt) if self.note.is_some_and(|(noted, _)| noted == attempt) => {
+                    recovered = Recovered::Noted { attempt, from: self.note.map_or(0, |(_, from)| from) };
+                }
                 Row::Delivered(attempt, at) if self.note.is_some_and(|(noted, _)| noted == attempt) => {
                     recovered = Recovered::Taken { attempt, at };
                 }
@@ -445,11 +474,12 @@ impl<D: Deliverer> System for World<D> {
                     let is_seen = self.judged && self.picture.1 == Sight::Ours(*attempt);
                     let is_quiet = self.judged && self.agent.pipe.is_empty();
                     let is_read = self.agent.unread.is_empty();
-                    may(
-                        Progress,
-                        is_seen || (is_quiet && (chances.blind || is_read)),
-                        Action::PauseIsOver(at),
-                    );
+                    let may_press = match chances.enter {
+                        Enter::WhenSeen => is_seen || (is_quiet && is_read),
+                        Enter::WhenQuiet => is_seen || is_quiet,
+                        Enter::AnyTime => true,
+                    };
+                    may(Progress, may_press, Action::PauseIsOver(at));
                 }
                 Job::Enter => {
                     may(Progress, true, Action::EnterIsWritten(at));
@@ -466,6 +496,7 @@ impl<D: Deliverer> System for World<D> {
         may(Progress, !self.agent.unread.is_empty() && !self.shell, Action::AgentReads);
         may(Progress, self.agent.mode == Mode::Busy, Action::AgentFinishes);
         may(Perhaps, self.agent.mode == Mode::Busy && self.agent.manners.dialogs > 0, Action::AgentAsks);
+        may(Perhaps, self.agent.manners.repeats > 0, Action::AgentRepeats);
         let answers = self.agent.mode == Mode::Dialog && !self.agent.unread.contains(&Input::Answer);
         may(Progress, answers && self.may_type(), Action::PersonAnswers);
         may(Progress, !self.agent.pipe.is_empty(), Action::FrameIsRead);
@@ -497,12 +528,12 @@ impl<D: Deliverer> System for World<D> {
             }
             Action::ActorTakesOffer(at) => {
                 let (attempt, row) = self.offers[at];
-                if self.deliverer.store() == Store::Read {
-                    self.rows[row] = Row::Dispatching(attempt);
-                }
                 self.tell(self.foreground())?;
                 self.tell(Event::Dispatch { attempt })?;
                 self.offers.retain(|(this, _)| *this != attempt);
+                if self.jobs.iter().any(|(this, ..)| *this == attempt) {
+                    self.rows[row] = Row::Dispatching(attempt);
+                }
             }
             Action::NoteIsWritten(at) => {
                 self.note = Some((self.jobs[at].0, self.log_end));
@@ -569,6 +600,7 @@ impl<D: Deliverer> System for World<D> {
             }
             Action::AgentFinishes => self.agent.finish(),
             Action::AgentAsks => self.agent.ask(),
+            Action::AgentRepeats => self.agent.repeat(),
             Action::PersonAnswers => self.agent.unread.push(Input::Answer),
             Action::FrameIsRead => {
                 self.log_end += 1;
@@ -660,7 +692,7 @@ impl<D: Deliverer> System for World<D> {
         if !self.agent.composer.is_empty() && self.misled {
             return Ok(Rest::Waits("a text of ours stands in the composer after a reset"));
         }
-        if self.deliverer.tells_stall() && (self.may_doubt || self.chances.blind) {
+        if self.deliverer.tells_stall() && (self.may_doubt || self.chances.enter != Enter::WhenSeen) {
             return Ok(Rest::Waits("an attempt is told as stalled"));
         }
         Err("I6 mail is stranded: the agent is ready and nothing happens any more")

@@ -31,7 +31,20 @@ pub(super) fn bottom(provider: &Provider, rows: &[Row]) -> usize {
             rows[..end].iter().rposition(is_other).map_or(0, |before| before + 1)
         }),
     };
-    first.unwrap_or(rows.len())
+    // A box with a message after it is none.
+    let user = provider.answer.as_ref().and_then(|answer| last(answer.user, rows.len()));
+    let is_from = matches!(composer.place, ComposerPlace::From { .. });
+    first
+        .filter(|&first| is_from || user.is_none_or(|user| user < first || is_composer(composer, rows, user)))
+        .unwrap_or(rows.len())
+}
+
+/// Whether a row that looks like a message stands in the composer.
+fn is_composer(composer: &crate::manifest::ComposerRule, rows: &[Row], at: usize) -> bool {
+    let (ComposerPlace::Between { end, .. } | ComposerPlace::Block { end, .. }) = composer.place else {
+        return true;
+    };
+    rows[at..].iter().any(|row| row.classes & (1 << end) != 0)
 }
 
 /// The rows of the last answer; `gap` tells that something before the first row is missing.

@@ -39,30 +39,40 @@ pub struct Reader {
     provider: Arc<Provider>,
     screen: Box<dyn Screen>,
     stitch: Stitch,
+    /// Bytes of an update's end that the last piece ended with.
+    begun: usize,
 }
 
 impl Reader {
     /// A reader of the log of a terminal of `size`.
     #[must_use]
     pub fn new(provider: Arc<Provider>, size: Size) -> Self {
-        Self { provider, screen: new_screen(size, MAX_SCROLLBACK_LINES), stitch: Stitch::default() }
+        Self { provider, screen: new_screen(size, MAX_SCROLLBACK_LINES), stitch: Stitch::default(), begun: 0 }
     }
 
     /// Draws more of the log. `now` matters only for updates that were never ended.
     pub fn feed(&mut self, bytes: &[u8], now: Moment) {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let update = memchr::memmem::find(&rest[..rest.len().min(PIECE)], UPDATE_END);
-            let (piece, after) =
-                rest.split_at(update.map_or(PIECE, |at| at + UPDATE_END.len()).min(rest.len()));
+            let (piece, after) = rest.split_at(self.piece(rest));
             self.screen.feed(piece, now);
+            self.begun = begun(self.begun, piece);
             rest = after;
-            if self.screen.modes().alt_screen && self.screen.held() == 0 {
+            if self.screen.modes().alt_screen {
                 let frame = self.rows(0, now);
                 let bottom = extract::bottom(&self.provider, &frame);
                 self.stitch.frame(&frame[..bottom]);
             }
         }
+    }
+
+    /// How much is drawn before the next look: up to the end of an update, which may have begun in the last piece.
+    fn piece(&self, rest: &[u8]) -> usize {
+        if self.begun > 0 && rest.starts_with(&UPDATE_END[self.begun..]) {
+            return UPDATE_END.len() - self.begun;
+        }
+        let rest = &rest[..rest.len().min(PIECE)];
+        memchr::memmem::find(rest, UPDATE_END).map_or(rest.len(), |at| at + UPDATE_END.len())
     }
 
     /// The size changed.
@@ -94,4 +104,12 @@ impl Reader {
         };
         self.screen.view(scrollback, now).lines.iter().map(row).collect()
     }
+}
+
+/// Bytes of an update's end that a piece ends with, which followed `before` of them.
+fn begun(before: usize, piece: &[u8]) -> usize {
+    if before > 0 && UPDATE_END[before..].starts_with(piece) && before + piece.len() < UPDATE_END.len() {
+        return before + piece.len();
+    }
+    (1..UPDATE_END.len()).rev().find(|&len| piece.ends_with(&UPDATE_END[..len])).unwrap_or(0)
 }

@@ -6,6 +6,7 @@ use ptyard_screen::View;
 
 use crate::manifest::{ComposerPlace, ComposerRule, Provider};
 use crate::rules::rows::Rows;
+use crate::rules::term::Term;
 
 /// Most rows of a draft that are read.
 const MAX_ROWS: usize = 100;
@@ -63,6 +64,9 @@ fn place(rule: &ComposerRule, rows: &Rows) -> Option<Range<usize>> {
     let (first, end) = match rule.place {
         ComposerPlace::From { row, end } => {
             let last = rows.last(row)?;
+            if rule.has_cursor && !rows.holds(&Term::CursorOn(row)) {
+                return None;
+            }
             // Some write their sign before every row of a text.
             let before = (0..last).rev().find(|&at| !rows.is(at, row));
             let first = before.map_or(0, |before| before + 1);

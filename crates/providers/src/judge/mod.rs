@@ -8,6 +8,7 @@ mod composer;
 mod ledger;
 mod reading;
 mod steady;
+mod submitted;
 mod watch;
 
 use std::sync::Arc;
@@ -104,6 +105,9 @@ impl Judge {
                 )
             };
             let native = self.native.get_or_insert_with(start);
+            if self.screen.was_ready() {
+                native.came_up();
+            }
             native.observe(said, Asked::No, now);
             until.extend(native.deadline(Asked::No));
             evidence.push(native.held().clone());
@@ -146,3 +150,6 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use ptyard_screen::{Signal, View};
 
 use super::Dialog;
 use super::composer::{self, Composer};
+use super::submitted::Submitted;
 use crate::manifest::{DialogRule, Provider, RuleStatus};
 use crate::rules::{self, rows::Rows};
 use crate::signals::{Records, Titles};
@@ -41,6 +42,7 @@ pub(crate) struct Reading {
     rows: Rows,
     seen: Option<Seen>,
     composer: Composer,
+    submitted: Submitted,
     last_output: Moment,
     /// The end of the output.
     end: u64,
@@ -81,6 +83,7 @@ impl Reading {
             rows: Rows::default(),
             seen: None,
             composer: Composer::Unseen,
+            submitted: Submitted::default(),
             last_output: Moment::EPOCH,
             end: 0,
             shown: 0,
@@ -128,9 +131,19 @@ impl Reading {
         let changed = self.rows.update(view, &provider.anchors);
         if changed || self.seen.is_none() {
             self.composer = composer::read(provider, &self.rows, view);
+            self.submitted.frame(&self.composer, &self.rows, now);
         }
         let rule = rules::first(&provider.rules, &self.rows);
         let rule = rule.and_then(|rule| provider.rules.iter().position(|other| other.name == rule.name));
+        let goes_on = |at: usize| {
+            matches!(
+                provider.rules[at].status,
+                RuleStatus::Processing | RuleStatus::Waiting | RuleStatus::Error
+            )
+        };
+        if rule.is_some_and(goes_on) {
+            self.submitted.taken_up();
+        }
         match &mut self.seen {
             Some(seen) if seen.rule == rule => {}
             // A viewer lies over the screen: nothing new is known of what is behind it.
@@ -187,9 +200,15 @@ impl Reading {
 
     /// What the last frame says, or quiet, and until when.
     pub(crate) fn shown(&self, now: Moment) -> (Evidence, Option<Moment>) {
-        match self.screen() {
-            Some((evidence, _)) => (evidence, None),
-            None => self.quiet(now),
+        let Some((mut evidence, _)) = self.screen() else { return self.quiet(now) };
+        let work_is_due = Duration::from_millis(self.provider.ready.unseen_work_ms);
+        match self.submitted.until(work_is_due) {
+            Some(until) if now < until && evidence.status.is_ready() => {
+                evidence.status = Status::Processing;
+                evidence.rule = Rule::named("submitted");
+                (evidence, Some(until))
+            }
+            _ => (evidence, None),
         }
     }
 
@@ -218,7 +237,7 @@ impl Reading {
         }
         match self.title(now) {
             (Some(evidence), until) => (evidence, until),
-            _ => self.shown(now),
+            _ => screen.map_or_else(|| self.quiet(now), |(evidence, _)| (evidence, None)),
         }
     }
 

@@ -84,6 +84,11 @@ impl Steady {
         Some(&self.held)
     }
 
+    /// Another source was ready already.
+    pub(crate) fn came_up(&mut self) {
+        self.was_ready = true;
+    }
+
     /// Whether ready, or a question, counted once.
     pub(crate) fn was_ready(&self) -> bool {
         self.was_ready

@@ -248,7 +248,7 @@ impl Making<'_> {
         let text = parts.join("\n\n");
         match &self.recipe.prompt {
             PromptChannel::None => {
-                self.note("the instructions of the profile cannot be given to this program")
+                self.note("the instructions of the profile cannot be given to this program");
             }
             PromptChannel::File { args } => {
                 let file = self.file("instructions.md", text);

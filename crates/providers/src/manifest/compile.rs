@@ -217,6 +217,7 @@ impl Scope<'_> {
             sign: raw.sign.as_ref().map(|re| self.pattern(re)).transpose()?,
             placeholder: raw.placeholder.iter().map(|re| self.pattern(re)).collect::<Result<_, _>>()?,
             dim_is_placeholder: raw.dim_is_placeholder,
+            has_cursor: raw.has_cursor,
             folded: raw.folded.as_ref().map(|re| self.pattern(re)).transpose()?,
         })
     }

@@ -74,6 +74,8 @@ pub(crate) struct ComposerRule {
     pub(crate) sign: Option<Regex>,
     pub(crate) placeholder: Vec<Regex>,
     pub(crate) dim_is_placeholder: bool,
+    /// It is one only while the cursor stands on a row of its class.
+    pub(crate) has_cursor: bool,
     pub(crate) folded: Option<Regex>,
 }
 

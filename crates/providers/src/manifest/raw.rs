@@ -93,6 +93,9 @@ pub(crate) struct RawComposer {
     pub(crate) placeholder: Vec<Spanned<String>>,
     #[serde(default)]
     pub(crate) dim_is_placeholder: bool,
+    /// It is one only while the cursor stands on it.
+    #[serde(default)]
+    pub(crate) has_cursor: bool,
     #[serde(default)]
     pub(crate) folded: Option<Spanned<String>>,
 }
@@ -135,6 +138,8 @@ pub(crate) struct RawAnswer {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSelftest {
     pub(crate) screen: String,
+    #[serde(default)]
+    pub(crate) cursor_hidden: bool,
     #[serde(default)]
     pub(crate) turns: u64,
     pub(crate) status: Status,

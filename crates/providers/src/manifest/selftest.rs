@@ -34,6 +34,9 @@ fn run_one(provider: &Arc<Provider>, test: &RawSelftest) -> Result<(), String> {
         bytes.extend_from_slice(if at == 0 { b"" } else { b"\r\n" });
         bytes.extend_from_slice(line.as_bytes());
     }
+    if test.cursor_hidden {
+        bytes.extend_from_slice(b"\x1b[?25l");
+    }
     let mut screen = new_screen(size, 0);
     screen.feed(&bytes, Moment::EPOCH);
     let mut reading = Reading::new(Arc::clone(provider));

@@ -104,10 +104,10 @@ impl Scene {
         let turns = self.truth.iter().enumerate().filter(|(_, mark)| mark.status == "completed");
         turns
             .filter(|(_, mark)| {
-                let before = events.iter().filter(|event| event.ev == "done" && event.t <= mark.t + 0.1);
+                let mut before =
+                    events.iter().rev().filter(|event| event.ev == "done" && event.t <= mark.t + 0.1);
                 before
-                    .filter(|event| event.mode.as_deref() != Some("side"))
-                    .last()
+                    .find(|event| event.mode.as_deref() != Some("side"))
                     .is_some_and(|event| event.mode.as_deref() == Some("text") && event.t > mark.t - 1.0)
             })
             .map(|(at, mark)| (mark.t, self.truth.get(at + 2).map_or(f64::MAX, |next| next.t)))

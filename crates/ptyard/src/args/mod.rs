@@ -109,6 +109,9 @@ pub(crate) enum Command {
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.
     Serve {
+        /// Take the place of the server that runs, whatever its version: programs, ids and offsets stay as they are
+        #[arg(long)]
+        replace: bool,
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
@@ -124,6 +127,12 @@ pub(crate) enum Command {
     /// Be the parent of all programs of a state directory: the way the server starts it, so that they outlive it
     #[command(hide = true)]
     Keeper {
+        /// Say whether this version can take the keeper's state on stdin
+        #[arg(long)]
+        check: bool,
+        /// Go on as the keeper that this process was, with the state in this descriptor
+        #[arg(long, value_name = "FD")]
+        resume: Option<i32>,
         /// How much to log
         #[arg(long, value_name = "LEVEL")]
         log: Option<LogFilter>,

@@ -62,7 +62,7 @@ pub(crate) async fn attach(place: &Place, args: &AttachArgs) -> Result<u8, Failu
     let info = client.info(&args.at.id).await?;
     let mut signals = Signals::new().map_err(|error| internal(&error))?;
     let mut outer = Outer::take()?;
-    let left = view(&mut client, &info.id, args, &mut outer, &mut signals).await;
+    let left = view(place, client, &info.id, args, &mut outer, &mut signals).await;
     if matches!(left, Ok(Left::Signaled(_))) {
         outer.abandon_output();
     }
@@ -90,32 +90,60 @@ fn internal(error: &io::Error) -> Failure {
 
 /// Looks and types until something ends it.
 async fn view(
-    client: &mut Client,
+    place: &Place,
+    mut client: Client,
     id: &str,
     args: &AttachArgs,
     outer: &mut Outer,
     signals: &mut Signals,
 ) -> Result<Left, Failure> {
     let mut typed = read_keys();
+    let mut next = None;
     loop {
-        // Once at first, and again when output that was not seen yet is gone for good. The server does not keep a connection
-        // that was silent for long.
-        *client = client.reconnect().await?;
-        let offset = paint(client, id, outer).await?;
+        let offset = match next {
+            Some(offset) => offset,
+            // At first, and again when output that was not seen yet is gone for good. The server does not keep a connection
+            // that was silent for long.
+            None => {
+                client = client.reconnect().await?;
+                paint(&mut client, id, outer).await?
+            }
+        };
         let typing = if args.read_only { Typing::No } else { Typing::Yes };
         let (mut stream, input) = client.stream(id, Some(offset), typing).await?;
         let sender = Sender::start(input);
         if args.resize {
             sender.resize(outer.size());
         }
-        let left = follow(&mut stream, &sender, &mut typed, args, outer, signals).await?;
-        if matches!(left, None | Some(Left::Detached)) {
-            sender.finish().await;
-        }
-        if let Some(left) = left {
-            return Ok(left);
+        match follow(&mut stream, &sender, &mut typed, args, outer, signals).await? {
+            Follows::Left(Left::Detached) => {
+                sender.finish().await;
+                return Ok(Left::Detached);
+            }
+            Follows::Left(left) => return Ok(left),
+            Follows::Gap => {
+                sender.finish().await;
+                next = None;
+            }
+            Follows::OtherServer => {
+                next = stream.next_offset().or(Some(offset));
+                client = tokio::select! {
+                    client = place.client() => client?,
+                    number = signals.ending.next() => return Ok(Left::Signaled(number)),
+                };
+            }
         }
     }
+}
+
+/// Why a stream is followed no longer.
+enum Follows {
+    /// The viewer leaves.
+    Left(Left),
+    /// The screen has to be painted anew.
+    Gap,
+    /// The server is gone or goes, and the program is not: another one has the rest of the output.
+    OtherServer,
 }
 
 /// Paints the screen as it is now and gives the offset it shows.
@@ -158,7 +186,7 @@ fn crlf(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Passes output and keys. `None` when the screen has to be painted anew.
+/// Passes output and keys.
 async fn follow(
     stream: &mut OutputStream,
     sender: &Sender,
@@ -166,13 +194,16 @@ async fn follow(
     args: &AttachArgs,
     outer: &mut Outer,
     signals: &mut Signals,
-) -> Result<Option<Left>, Failure> {
+) -> Result<Follows, Failure> {
     let mut detach = DetachKey::default();
     loop {
         let event = tokio::select! {
-            item = stream.next() => Event::Stream(item?),
+            item = stream.next() => match item {
+                Err(ClientError::Replaced | ClientError::Broken(_)) => return Ok(Follows::OtherServer),
+                item => Event::Stream(item?),
+            },
             keys = typed.recv() => Event::Keys(keys),
-            number = signals.ending.next() => return Ok(Some(Left::Signaled(number))),
+            number = signals.ending.next() => return Ok(Follows::Left(Left::Signaled(number))),
             _ = signals.resized.recv() => Event::Resized,
         };
         match event {
@@ -180,14 +211,16 @@ async fn follow(
                 // A terminal that does not take output must not keep a signal from being heard.
                 tokio::select! {
                     shown = outer.show(&bytes) => shown.map_err(|error| internal(&error))?,
-                    number = signals.ending.next() => return Ok(Some(Left::Signaled(number))),
+                    number = signals.ending.next() => return Ok(Follows::Left(Left::Signaled(number))),
                 }
             }
-            Event::Stream(Some(StreamItem::Exit { exit, .. })) => return Ok(Some(Left::Ended(exit))),
-            Event::Stream(Some(StreamItem::Gap { .. })) => return Ok(None),
+            Event::Stream(Some(StreamItem::Exit { exit, .. })) => {
+                return Ok(Follows::Left(Left::Ended(exit)));
+            }
+            Event::Stream(Some(StreamItem::Gap { .. })) => return Ok(Follows::Gap),
             Event::Stream(Some(StreamItem::Size { .. } | StreamItem::Refused { .. })) => {}
-            Event::Stream(None) => return Ok(Some(Left::Removed)),
-            Event::Keys(None) => return Ok(Some(Left::Detached)),
+            Event::Stream(None) => return Ok(Follows::Left(Left::Removed)),
+            Event::Keys(None) => return Ok(Follows::Left(Left::Detached)),
             Event::Keys(Some(read)) => {
                 let keys = detach.feed(&read);
                 let is_taken =
@@ -196,7 +229,7 @@ async fn follow(
                     outer.show(b"\x07").await.map_err(|error| internal(&error))?;
                 }
                 if keys.leave {
-                    return Ok(Some(Left::Detached));
+                    return Ok(Follows::Left(Left::Detached));
                 }
             }
             Event::Resized if args.resize => sender.resize(outer.size()),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use http_body_util::BodyExt;
 use ptyard_server::api::{
-    Done, ExecRequest, KillReply, KillRequest, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
+    Done, ExecRequest, KillReply, KillRequest, Leaving, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
     TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
 };
 use serde_json::json;
@@ -100,6 +100,11 @@ impl Client {
     /// Ends a program and everything it started.
     pub async fn kill(&mut self, id: &str, grace_ms: Option<u64>) -> Result<KillReply, ClientError> {
         self.post(&at(id, "/kill"), &KillRequest { grace_ms }).await
+    }
+
+    /// Asks the server to leave its place, and its programs, to another one.
+    pub(crate) async fn replace(&mut self) -> Result<Leaving, ClientError> {
+        self.post("/v1/replace", &json!({})).await
     }
 
     /// Asks the server to end its programs and itself.

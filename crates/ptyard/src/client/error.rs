@@ -32,6 +32,9 @@ pub enum ClientError {
     /// The server refused.
     #[error("{}", .0.message)]
     Refused(Box<ErrorBody>),
+    /// Another server takes the place of this one.
+    #[error("another server takes the place of this one")]
+    Replaced,
     /// The connection broke before the reply was there.
     #[error("the connection to the server broke: {0}")]
     Broken(String),
@@ -52,6 +55,7 @@ impl ClientError {
                 .copied()
                 .find(|code| code.as_str() == body.code)
                 .unwrap_or(ErrorCode::Internal),
+            Self::Replaced => ErrorCode::Replaced,
             Self::Broken(_) => ErrorCode::Stopping,
             Self::Unreadable(_) => ErrorCode::Internal,
         }
@@ -62,6 +66,16 @@ impl ClientError {
     pub fn is_no_listener(&self) -> bool {
         matches!(self, Self::NoServer { source, .. }
             if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+    }
+
+    /// Whether the server left before it answered.
+    #[must_use]
+    pub(crate) fn is_leaving(&self) -> bool {
+        match self {
+            Self::Broken(_) | Self::Replaced => true,
+            Self::Refused(body) => body.code == ErrorCode::Replaced.as_str(),
+            _ => false,
+        }
     }
 
     pub(super) fn unreadable(path: &str, error: &serde_json::Error) -> Self {

@@ -49,21 +49,29 @@ impl Client {
     /// [`ClientError::NoServer`] when nothing answers there, [`ClientError::Incompatible`] when the server speaks
     /// another protocol.
     pub async fn connect(socket: &Path) -> Result<Self, ClientError> {
+        Self::greet(socket).await?.understood()
+    }
+
+    /// Connects to a server whatever it speaks: only its version can be asked, and that it leaves.
+    pub(crate) async fn greet(socket: &Path) -> Result<Self, ClientError> {
         let io = dial(socket).await?;
         let (sender, connection) = handshake(TokioIo::new(io)).await?;
         // An error of the connection is also the error of the call it broke, which reports it.
         let connection = tokio::spawn(async move { drop(connection.await) });
-        let nobody = Version { version: String::new(), protocol: 0, pid: 0, state: String::new() };
+        let nobody =
+            Version { version: String::new(), protocol: 0, pid: 0, state: String::new(), background: false };
         let mut client = Self { socket: socket.to_owned(), sender, connection, version: nobody };
-        let version: Version = client.get("/v1/version").await?;
-        if version.protocol != PROTOCOL {
-            return Err(ClientError::Incompatible {
-                server: version.version,
-                server_protocol: version.protocol,
-            });
-        }
-        client.version = version;
+        client.version = client.get("/v1/version").await?;
         Ok(client)
+    }
+
+    /// The same client, if the server speaks our protocol.
+    pub(crate) fn understood(self) -> Result<Self, ClientError> {
+        let Version { version, protocol, .. } = &self.version;
+        if *protocol != PROTOCOL {
+            return Err(ClientError::Incompatible { server: version.clone(), server_protocol: *protocol });
+        }
+        Ok(self)
     }
 
     /// Another connection to the same place.

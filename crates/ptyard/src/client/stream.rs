@@ -6,6 +6,7 @@ use futures_util::{SinkExt, StreamExt};
 use ptyard_server::api::ExitInfo;
 use ptyard_server::api::stream::{ClientNote, ServerNote};
 use tokio::net::UnixStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
@@ -97,7 +98,8 @@ impl Client {
 }
 
 impl OutputStream {
-    /// The next item. Cancel-safe. `None` when the server ended the stream.
+    /// The next item. Cancel-safe. `None` when the server ended the stream; [`ClientError::Replaced`] when another server
+    /// takes over, which goes on from [`OutputStream::next_offset`].
     pub async fn next(&mut self) -> Result<Option<StreamItem>, ClientError> {
         while let Some(message) = self.socket.next().await {
             match message? {
@@ -110,6 +112,9 @@ impl OutputStream {
                     let note = serde_json::from_str(&text)
                         .map_err(|error| ClientError::unreadable("stream", &error))?;
                     return Ok(Some(self.note(note)));
+                }
+                Message::Close(Some(frame)) if frame.code == CloseCode::Restart => {
+                    return Err(ClientError::Replaced);
                 }
                 Message::Close(_) => return Ok(None),
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}

@@ -39,6 +39,7 @@ pub(super) const fn of(code: ErrorCode) -> &'static str {
         | C::UnknownHandoff
         | C::UnknownFlow
         | C::InvalidSchedule
+        | C::NotAsking
         | C::OutputEvicted
         | C::OffsetBeyondEnd
         | C::Unauthorized

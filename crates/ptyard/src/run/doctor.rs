@@ -59,6 +59,8 @@ pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
         terminals(),
         space(&place.state),
         docker().await,
+        tmux().await,
+        ssh().await,
     ];
     let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
     place.show(&report, text)?;
@@ -204,20 +206,32 @@ fn space(state: &State) -> Check {
     }
 }
 
-/// How long an engine may take to say that it is there.
-const ENGINE_LIMIT: Duration = Duration::from_secs(2);
+/// How long a place may take to say that it is there.
+const PLACE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Whether a place elsewhere can be used. None has to be.
+async fn elsewhere(name: &'static str, version: impl Future<Output = Result<String, String>>) -> Check {
+    match tokio::time::timeout(PLACE_LIMIT, version).await {
+        Ok(Ok(version)) => good(name, version),
+        Ok(Err(why)) => note(name, why),
+        Err(_) => note(name, "it does not answer"),
+    }
+}
 
 async fn docker() -> Check {
-    const NAME: &str = "docker";
-    let docker = match places::docker() {
-        Ok(docker) => docker,
-        Err(error) => return note(NAME, error.to_string()),
-    };
-    match tokio::time::timeout(ENGINE_LIMIT, docker.version()).await {
-        Ok(Ok(version)) => good(NAME, version),
-        Ok(Err(error)) => note(NAME, error.to_string()),
-        Err(_) => note(NAME, "the engine does not answer"),
-    }
+    elsewhere("docker", async {
+        let docker = places::docker().map_err(|error| error.to_string())?;
+        docker.version().await.map_err(|error| error.to_string())
+    })
+    .await
+}
+
+async fn tmux() -> Check {
+    elsewhere("tmux", async { places::tmux().version().await.map_err(|error| error.to_string()) }).await
+}
+
+async fn ssh() -> Check {
+    elsewhere("ssh", async { places::ssh().version().await.map_err(|error| error.to_string()) }).await
 }
 
 #[cfg(test)]

@@ -82,14 +82,16 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
 /// Here, where programs start unless told otherwise is where the command is run; elsewhere this machine's directories
 /// mean nothing, so one is sent only when it was given, and as it was.
 fn directory(backend: Option<&str>, given: Option<&Path>) -> Result<Option<String>, Failure> {
-    match (backend, given) {
-        (None | Some("local"), _) => working_directory(given).map(Some),
-        (Some(_), Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
-        (Some(backend), Some(given)) => Err(Failure::usage(
+    let place = backend.unwrap_or("local");
+    match (place.split(':').next(), given) {
+        // tmux is on this machine.
+        (Some("local" | "tmux"), _) => working_directory(given).map(Some),
+        (_, None) => Ok(None),
+        (_, Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
+        (_, Some(given)) => Err(Failure::usage(
             format!("the working directory {} is not absolute", given.display()),
-            format!("on {backend} it cannot be taken from where you are"),
+            format!("on {place} it cannot be taken from where you are"),
         )),
-        (Some(_), None) => Ok(None),
     }
 }
 

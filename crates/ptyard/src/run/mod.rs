@@ -27,13 +27,14 @@ use std::future::Future;
 use clap::Parser;
 use clap::error::ErrorKind;
 use ptyard_core::ErrorCode;
+use ptyard_server::Ground;
 
 use crate::args::{self, Cli, Command, DebugCommand};
 use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format};
-use crate::serve::{self, Ground, ServeOptions};
+use crate::serve::{self, Begin, ServeOptions};
 use crate::start::{self, Policy};
 use crate::state::State;
 use crate::{attach, keep, mcp};
@@ -99,16 +100,21 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { daemon, listen, log } => {
+        Command::Serve { replace, daemon, listen, log } => {
             if let Err(error) = environment::leave_behind_secrets() {
                 print::note(&format!("the server keeps its caller's environment: {error}"));
             }
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
-            serve::serve(&place.state, ground, &ServeOptions { listen, log })?;
+            let begin = if replace { Begin::Replace } else { Begin::Fresh };
+            serve::serve(&place.state, &ServeOptions { ground, begin, listen, log })?;
             Ok(status::DONE)
         }
-        Command::Keeper { log } => {
-            keep::keep(&place.state, log.as_ref())?;
+        Command::Keeper { check: true, .. } => keep::check(),
+        Command::Keeper { resume, log, .. } => {
+            match resume {
+                Some(estate) => keep::resume(&place.state, estate, log.as_ref())?,
+                None => keep::keep(&place.state, log.as_ref())?,
+            }
             Ok(status::DONE)
         }
         Command::Demo => demo::demo(),
@@ -123,15 +129,15 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::exec(place, args).await,
         Command::Write(args) => write::write(place, args).await,
         Command::Read(args) => read::read(place, &args).await,
-        Command::Screen(args) => screen::screen(place, &args).await,
-        Command::Wait(args) => wait::wait(place, args).await,
+        Command::Screen(args) => again(|| screen::screen(place, &args)).await,
+        Command::Wait(args) => again(|| wait::wait(place, &args)).await,
         Command::Resize { at, size } => control::resize(place, &at.id, &size).await,
         Command::Signal(args) => control::signal(place, args).await,
         Command::CloseStdin(at) => control::close_stdin(place, &at.id).await,
         Command::Kill(args) => control::kill(place, &args).await,
         Command::Rm(at) => control::remove(place, &at.id).await,
-        Command::List => list::list(place).await,
-        Command::Info(at) => list::info(place, &at.id).await,
+        Command::List => again(|| list::list(place)).await,
+        Command::Info(at) => again(|| list::info(place, &at.id)).await,
         Command::Attach(args) => attach::attach(place, &args).await,
         Command::Send(args) => mail::send(place, args).await,
         Command::Inbox(args) => mail::inbox(place, &args).await,
@@ -147,6 +153,16 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         | Command::Demo
         | Command::Detect(_)
         | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
+    }
+}
+
+/// Asks the next server when one was replaced before it answered. For questions, which change nothing.
+async fn again<F: Future<Output = Result<u8, Failure>>>(mut ask: impl FnMut() -> F) -> Result<u8, Failure> {
+    loop {
+        match ask().await {
+            Err(failure) if failure.code() == Some(ErrorCode::Replaced) => {}
+            answered => return answered,
+        }
     }
 }
 

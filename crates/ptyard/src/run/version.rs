@@ -4,7 +4,7 @@ use ptyard_server::api::{PROTOCOL, Version};
 use serde::Serialize;
 
 use super::Place;
-use crate::client::{Client, ClientError};
+use crate::client::Client;
 use crate::failure::{Failure, status};
 
 /// This program, and the server if one runs.
@@ -17,14 +17,7 @@ struct Versions {
 
 /// Starts no server: the question is what there is.
 pub(super) async fn version(place: &Place) -> Result<u8, Failure> {
-    let server = match Client::connect(&place.state.socket()).await {
-        Ok(client) => Some(client.version().clone()),
-        Err(ClientError::Incompatible { server, server_protocol }) => {
-            let state = place.state.dir().display().to_string();
-            Some(Version { version: server, protocol: server_protocol, pid: 0, state })
-        }
-        Err(_) => None,
-    };
+    let server = Client::greet(&place.state.socket()).await.ok().map(|client| client.version().clone());
     place.show(&Versions { version: env!("CARGO_PKG_VERSION"), protocol: PROTOCOL, server }, text)?;
     Ok(status::DONE)
 }

@@ -8,9 +8,9 @@ use super::{Place, window};
 use crate::args::WaitArgs;
 use crate::failure::{Failure, status};
 
-pub(super) async fn wait(place: &Place, args: WaitArgs) -> Result<u8, Failure> {
+pub(super) async fn wait(place: &Place, args: &WaitArgs) -> Result<u8, Failure> {
     let timeout_ms = args.timeout.map(milliseconds).transpose()?;
-    let request = WaitRequest { until: args.until, timeout_ms, since: None };
+    let request = WaitRequest { until: args.until.clone(), timeout_ms, since: None };
     let mut client = place.client().await?;
     let reply = client.wait(&args.at.id, &request).await?;
     place.show(&reply, text)?;

@@ -4,6 +4,7 @@
 
 mod attach;
 mod cases;
+mod detect;
 mod errors;
 mod fake;
 mod live;

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
 
+mod disk;
 mod keeper;
 mod kills;
 mod limits;
+mod neighbours;
 mod restart;
 mod stage;
+mod upgrade;
+mod viewer;

@@ -182,3 +182,19 @@ fn law_07_a_keyed_write_is_typed_once_by_all_servers_together() {
     stage.end("p");
     assert_eq!(stage.log("p"), b"once\n");
 }
+
+#[test]
+fn a_server_that_cannot_start_leaves_the_programs_to_one_that_can() {
+    let stage = Stage::new();
+    stage.json(&["exec", "--name", "p", "--until", "quiet:1", "--", "sleep", "600"]);
+    let pid = number(&stage.json(&["info", "p"])["pid"]);
+    stage.kill_server();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for _ in 0..3 {
+        let refused = stage.json(&["serve", "--listen", &address]);
+        assert_eq!(refused["error"]["code"], "invalid_argument", "{refused}");
+    }
+    assert!(runs(pid), "it was ended for a server that never served");
+    assert_eq!(stage.json(&["info", "p"])["state"], "running");
+}

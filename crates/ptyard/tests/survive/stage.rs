@@ -1,11 +1,14 @@
 //! A state directory whose servers are killed, and what is asked of them.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,6 +18,19 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     dir: TempDir,
+    /// How programs are kept together.
+    containment: &'static str,
+    /// What is mounted on the state directory, to be taken away at the end.
+    disk: Option<SmallDisk>,
+}
+
+/// A small file system of its own.
+struct SmallDisk(PathBuf);
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
 }
 
 impl Drop for Stage {
@@ -25,7 +41,49 @@ impl Drop for Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap(), containment: "cgroup", disk: None }
+    }
+
+    /// One without cgroups.
+    pub(crate) fn walking() -> Self {
+        let mut stage = Self::new();
+        stage.containment = "walk";
+        stage
+    }
+
+    /// One whose state is on a disk of 4 MiB; `None` when this machine does not let us have that.
+    pub(crate) fn on_small_disk() -> Option<Self> {
+        let mut stage = Self::new();
+        let at = stage.state();
+        std::fs::create_dir(&at).unwrap();
+        match mount("tmpfs", &at, "tmpfs", MountFlags::empty(), Some(c"size=4m,mode=0700")) {
+            Ok(()) => {
+                stage.disk = Some(SmallDisk(at));
+                Some(stage)
+            }
+            Err(error) => {
+                println!("skipped: a tmpfs cannot be mounted here: {error}");
+                None
+            }
+        }
+    }
+
+    /// Takes all the space that is left.
+    pub(crate) fn fill_disk(&self) {
+        let mut ballast = File::create(self.state().join("ballast")).unwrap();
+        while ballast.write(&[0; 4096]).is_ok_and(|count| count > 0) {}
+    }
+
+    pub(crate) fn free_disk(&self) {
+        std::fs::remove_file(self.state().join("ballast")).unwrap();
+    }
+
+    /// Makes the state read-only for whoever opens something from now on.
+    pub(crate) fn make_read_only(&self) -> ReadOnly {
+        let at = self.state();
+        mount_bind(&at, &at).unwrap();
+        mount_remount(&at, MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
+        ReadOnly(SmallDisk(at))
     }
 
     pub(crate) fn state(&self) -> PathBuf {
@@ -39,6 +97,7 @@ impl Stage {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        command.env("PTYARD_CONTAINMENT", self.containment);
         command.env("PTYARD_STATE", self.state()).stdin(Stdio::null()).args(args);
         command
     }
@@ -67,6 +126,17 @@ impl Stage {
         number(&version["server"]["pid"]) as u32
     }
 
+    /// The process id of the server that runs; 0 when none answers.
+    pub(crate) fn running_server(&self) -> u32 {
+        self.json(&["version"])["server"]["pid"].as_u64().unwrap_or(0) as u32
+    }
+
+    /// A server in the foreground, which is killed with its guard.
+    pub(crate) fn serve(&self, args: &[&str]) -> Foreground {
+        let mut command = self.command(&[&["serve"], args].concat());
+        Foreground(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
     pub(crate) fn keeper(&self) -> u32 {
         std::fs::read_to_string(self.state().join("keeper.lock")).unwrap().trim().parse().unwrap()
     }
@@ -88,6 +158,19 @@ impl Stage {
         let reply = self.json(&["wait", id, "--until", "exit", "--timeout", &limit]);
         assert!(!reply["exit"].is_null(), "{id}: {reply}");
         reply["exit"].clone()
+    }
+}
+
+/// Ends with this.
+pub(crate) struct ReadOnly(#[expect(dead_code, reason = "kept for its end")] SmallDisk);
+
+/// A server of a test.
+pub(crate) struct Foreground(pub(crate) Child);
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

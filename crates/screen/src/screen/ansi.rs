@@ -1,5 +1,6 @@
 //! A view as the bytes that draw it.
 
+use std::cmp::Ordering;
 use std::io::Write as _;
 
 use unicode_width::UnicodeWidthChar;
@@ -124,7 +125,19 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
     if let Some((cell_col, ..)) = pending {
         col = cell_col + 1;
     }
-    put!(out, "\x1b[{row};{col}H");
+    if is_out_of_reach(view) {
+        out.extend_from_slice(b"\x1b8");
+        let (from, to) = (state.saved.0, view.cursor.row);
+        let step: &[u8] = if from < to { b"\x1bD" } else { b"\x1bM" };
+        out.extend(step.repeat(usize::from(from.abs_diff(to))));
+        match (col - 1).cmp(&state.saved.1) {
+            Ordering::Greater => put!(out, "\x1b[{}C", col - 1 - state.saved.1),
+            Ordering::Less => put!(out, "\x1b[{}D", state.saved.1 - (col - 1)),
+            Ordering::Equal => {}
+        }
+    } else {
+        put!(out, "\x1b[{row};{col}H");
+    }
     if let Some((_, text, style)) = pending {
         // Writing the last cell again brings back the state in which the next character wraps.
         style.write_sgr(out);
@@ -139,6 +152,14 @@ fn cursor(view: &View, out: &mut Vec<u8>) {
     if state.shifted {
         out.push(0x0e);
     }
+}
+
+/// Whether the cursor is outside of margins that it is addressed within. Only the saved position, and steps from there,
+/// lead to such a place.
+fn is_out_of_reach(view: &View) -> bool {
+    let (row, saved) = (view.cursor.row, view.state.saved.0);
+    let same_side = |(top, bottom)| (row < top && saved < top) || (row > bottom && saved > bottom);
+    view.modes.origin && view.state.margins.is_some_and(same_side)
 }
 
 /// The last character of the cursor's row, when it reaches the margin: its column, text and style.

@@ -23,6 +23,7 @@
 //! | GET /v1/version | | [`Version`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
+//! | POST /v1/replace | | [`Leaving`] |
 //! | GET /healthz | | `ok` as text; needs no token |
 //!
 //! `{id}` is the full id, the short integer or a unique name. Every refusal is an [`ErrorReply`].
@@ -37,8 +38,8 @@ pub mod stream;
 
 pub use mail::{AwaitMail, MessageInfo, SendRequest, Urgency};
 pub use reply::{
-    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, LimitsInfo, LogInfo, ReadReply, ScreenCursor,
-    ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
+    Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, Leaving, LimitsInfo, LogInfo, ReadReply,
+    ScreenCursor, ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
     ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest, StdinKind,

@@ -265,6 +265,16 @@ pub struct Version {
     pub pid: u32,
     /// The state directory.
     pub state: String,
+    /// Whether a command started it in the background: a newer command may put its own version in its place.
+    #[serde(default)]
+    pub background: bool,
+}
+
+/// What a server leaves to the one that takes its place. This and the fields of [`Version`] never change their form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Leaving {
+    /// The loopback address it listened on as well.
+    pub listen: Option<String>,
 }
 
 /// A refusal.

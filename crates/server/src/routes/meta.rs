@@ -5,9 +5,11 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use crate::api::{Done, ErrorReply, PROTOCOL, Version};
+use crate::api::{Done, ErrorReply, Leaving, PROTOCOL, Version};
 use crate::openapi::openapi_json;
 use crate::routes::Shared;
+use crate::server::Ground;
+use crate::stop::Ending;
 
 /// Which server this is.
 #[utoipa::path(get, path = "/v1/version", operation_id = "version",
@@ -18,6 +20,7 @@ pub(crate) async fn version(State(shared): State<Shared>) -> Json<Version> {
         protocol: PROTOCOL,
         pid: std::process::id(),
         state: shared.state.display().to_string(),
+        background: shared.ground == Ground::Background,
     })
 }
 
@@ -32,8 +35,17 @@ pub(crate) async fn openapi() -> Response {
 #[utoipa::path(post, path = "/v1/stop", operation_id = "stop",
     responses((status = 200, body = Done), (status = "default", body = ErrorReply)))]
 pub(crate) async fn stop(State(shared): State<Shared>) -> Json<Done> {
-    shared.stop.request();
+    shared.stop.request(Ending::Stop);
     Json(Done { id: None, ok: true })
+}
+
+/// Leaves the place to another server: answers, lets go of every program, exits. Programs go on; whoever waits is
+/// answered `server_replaced`, and streams are closed with 1012.
+#[utoipa::path(post, path = "/v1/replace", operation_id = "replace",
+    responses((status = 200, body = Leaving), (status = "default", body = ErrorReply)))]
+pub(crate) async fn replace(State(shared): State<Shared>) -> Json<Leaving> {
+    shared.stop.request(Ending::Leave);
+    Json(Leaving { listen: shared.listen.map(|address| address.to_string()) })
 }
 
 /// Says that the server serves; needs no token.

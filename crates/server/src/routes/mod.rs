@@ -8,6 +8,7 @@ pub(crate) mod meta;
 pub(crate) mod stream;
 pub(crate) mod windows;
 
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use ptyard_yard::Yard;
 
 use crate::error::ApiError;
 use crate::gate;
+use crate::server::Ground;
 use crate::stop::Stop;
 
 /// What every handler may use.
@@ -33,6 +35,10 @@ pub(crate) struct Shared {
     pub(crate) yard: Yard,
     /// The state directory.
     pub(crate) state: Arc<Path>,
+    /// The loopback address it listens on as well.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where it was started.
+    pub(crate) ground: Ground,
     /// The stop signal.
     pub(crate) stop: Stop,
 }
@@ -60,6 +66,7 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/version", get(meta::version))
         .route("/v1/openapi.json", get(meta::openapi))
         .route("/v1/stop", post(meta::stop))
+        .route("/v1/replace", post(meta::replace))
         .route(gate::HEALTH_PATH, get(meta::health))
         .with_state(shared);
     behind_the_gate(endpoints, stop)
@@ -85,7 +92,7 @@ async fn unknown_method(method: Method, uri: Uri) -> ApiError {
 /// Ends a call that waits when the server stops and its program has not ended by then, and turns a panic into a refusal.
 async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Response {
     if stop.is_requested() {
-        return ApiError::stopping().into_response();
+        return ApiError::stopping(stop.ending()).into_response();
     }
     // Neither the query nor the body: they hold what callers search for and type.
     tracing::debug!(method = %request.method(), path = request.uri().path(), "a call");
@@ -95,7 +102,7 @@ async fn contain(State(stop): State<Stop>, request: Request, next: Next) -> Resp
         answered = call => answered.unwrap_or_else(|_| {
             ApiError::new(ErrorCode::Internal, "the call broke off: a panic").into_response()
         }),
-        () = stop.ends_were_told() => ApiError::stopping().into_response(),
+        () = stop.ends_were_told() => ApiError::stopping(stop.ending()).into_response(),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::extract::{OptionalPayload, Params, Payload};
 use crate::peer::Entrance;
 use crate::peer::tests::connected;
 use crate::routes::look::OutputParams;
+use crate::stop::Ending;
 
 async fn take(Payload(request): Payload<ExecRequest>) -> Json<ExecRequest> {
     Json(request)
@@ -161,7 +162,7 @@ async fn a_call_that_waits_is_answered_stopping_and_later_ones_too() {
         }
     });
     entered.notified().await;
-    stop.request();
+    stop.request(Ending::Stop);
     assert_eq!(waiting.await.unwrap(), refused(503, "stopping"));
     let late = call(stop, Request::get("/look"), Body::empty()).await;
     assert_eq!(late.status(), StatusCode::SERVICE_UNAVAILABLE);

@@ -14,7 +14,7 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ptyard_server::api::{ErrorBody, ErrorReply, WindowReply};
-use ptyard_server::{Server, ServerConfig};
+use ptyard_server::{Served, Server, ServerConfig};
 use ptyard_yard::{Yard, YardConfig};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub(crate) struct Site {
     pub(crate) socket: PathBuf,
     pub(crate) tcp: Option<SocketAddr>,
     shutdown: oneshot::Sender<()>,
-    pub(crate) served: JoinHandle<()>,
+    pub(crate) served: JoinHandle<Served>,
 }
 
 impl Site {
@@ -71,7 +71,8 @@ impl Site {
     /// Ends the server and waits until it has ended.
     pub(crate) async fn close(self) {
         drop(self.shutdown);
-        soon("the end of the server", self.served).await.unwrap();
+        let served = soon("the end of the server", self.served).await.unwrap();
+        assert!(matches!(served, Served::Stopped));
     }
 
     /// A new connection to the Unix socket.

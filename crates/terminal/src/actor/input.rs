@@ -261,6 +261,11 @@ impl InputQueue {
         std::mem::take(&mut self.typed)
     }
 
+    /// Whether an Enter for this attempt could be written next.
+    pub(super) fn is_free_for(&self, attempt: AttemptId) -> bool {
+        self.jobs.front().is_none_or(|job| matches!(job, Job::Mail(mail) if mail.is(attempt)))
+    }
+
     /// Presses the Enter of the mail that holds the input.
     pub(super) fn press_enter(&mut self, attempt: AttemptId) {
         if let Some(Job::Mail(mail)) = self.jobs.front_mut() {

@@ -1,7 +1,7 @@
 //! A terminal that an agent runs in: what its actor is given to know the agent, and what it tells of its turns.
 //!
 //! The way the data goes: output and signals go to the [`Judge`], which says what each source of evidence says now; the
-//! actor adds what became of the text it pasted ([`sight`]) and tells the turn machine
+//! actor adds what became of the text it pasted (`sight`) and tells the turn machine
 //! ([`ptyard_core::turn::TurnMachine`]), which alone decides. What it wants written goes through the terminal's one input
 //! queue as one job, the paste with its Enter; what it decides comes out as [`TurnEvent`]s.
 
@@ -77,23 +77,26 @@ pub struct Agent {
     pub recipe: Recipe,
     /// Whether it takes a text while it works.
     pub eager: Eager,
-    /// The turn it was in, for the agent of an earlier server.
+    /// What is on record of it, when an earlier server ran it.
+    pub earlier: Option<Earlier>,
+}
+
+/// What is on record of an agent that an earlier server ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// The turn it was in.
     pub epoch: Epoch,
-    /// What is on record of the last attempt, and its text.
-    pub recovered: (Recovered, Option<String>),
+    /// Its last attempt.
+    pub recovered: Recovered,
+    /// The text of that attempt.
+    pub text: Option<String>,
 }
 
 impl Agent {
     /// An agent that was just started.
     #[must_use]
     pub fn new(judge: Box<dyn Judge>, recipe: Recipe) -> Self {
-        Self {
-            judge,
-            recipe,
-            eager: Eager::Off,
-            epoch: Epoch::default(),
-            recovered: (Recovered::Nothing, None),
-        }
+        Self { judge, recipe, eager: Eager::Off, earlier: None }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Pasted {
     before: usize,
     /// The paste was written, so what stands in the composer can be it.
     written: bool,
+    /// Whether all of it was written is not known: what is cut may be all there is.
+    may_be_cut: bool,
 }
 
 impl Pasted {
@@ -31,13 +33,13 @@ impl Pasted {
         let letters = letters(text);
         let probe: String = letters.chars().take(PROBE_CHARS).collect();
         let probe = (probe.chars().count() >= PROBE_MIN).then_some(probe);
-        Self { attempt, letters, probe, before: 0, written: false }
+        Self { attempt, letters, probe, before: 0, written: false, may_be_cut: false }
     }
 
     /// The same for an attempt of an earlier server: how often the text stood on the screen then is not known, so seeing
     /// it outside the composer proves nothing.
     pub(crate) fn recovered(attempt: AttemptId, text: &str) -> Self {
-        Self { before: usize::MAX, written: true, ..Self::new(attempt, text) }
+        Self { before: usize::MAX, written: true, may_be_cut: true, ..Self::new(attempt, text) }
     }
 
     /// The screen right before the paste.
@@ -49,7 +51,7 @@ impl Pasted {
     /// What is seen of it.
     pub(crate) fn sight(&self, composer: &Composer, view: &View) -> Sight {
         match composer {
-            Composer::Folded if self.written => Sight::Ours(self.attempt),
+            Composer::Folded if self.written && !self.may_be_cut => Sight::Ours(self.attempt),
             Composer::Text(text) if self.written && self.is_in(text) => Sight::Ours(self.attempt),
             Composer::Empty if self.written && self.count(view) > self.before => {
                 Sight::Submitted(self.attempt)
@@ -64,8 +66,10 @@ impl Pasted {
         if shown.is_empty() || self.letters.is_empty() {
             return shown == self.letters;
         }
-        shown == self.letters
-            || (shown.chars().count() >= PROBE_MIN && self.letters.contains(&shown))
+        if shown == self.letters || self.may_be_cut {
+            return shown == self.letters;
+        }
+        (shown.chars().count() >= PROBE_MIN && self.letters.contains(&shown))
             || self.probe.as_ref().is_some_and(|probe| shown.contains(probe.as_str()))
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ptyard_core::{Exit, Limit, Size};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::agent::is_shell;
 use crate::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
@@ -26,7 +27,7 @@ use super::{kill, streams, tty};
 ///    that reaps, so the number means the program meanwhile.
 pub(super) struct LocalControl {
     pub(super) pid: u32,
-    pub(super) pidfd: OwnedFd,
+    pub(super) pidfd: Arc<OwnedFd>,
     pub(super) tty: Option<Arc<WatchedFd>>,
     pub(super) tree: Arc<Tree>,
     pub(super) exit: watch::Receiver<Option<Exit>>,
@@ -59,6 +60,17 @@ impl End {
 impl LocalControl {
     fn master(&self) -> Result<&WatchedFd, ControlError> {
         self.tty.as_deref().ok_or(ControlError::NotATty)
+    }
+
+    /// Ends the tree in a task of its own. The tty stays open meanwhile: its number tells what belongs to the program, and
+    /// the next program's tty shall not have it.
+    fn end_tree(&self, grace: Duration) -> JoinHandle<KillReport> {
+        let (tree, exit, tty) = (Arc::clone(&self.tree), self.exit.clone(), self.tty.clone());
+        self.runtime.spawn(async move {
+            let report = kill::end_tree(tree, exit, grace).await;
+            drop(tty);
+            report
+        })
     }
 
     /// The process group that the keyboard's signals go to.
@@ -101,7 +113,7 @@ impl Control for LocalControl {
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
         let tree = Arc::clone(&self.tree);
-        let kill = self.runtime.spawn(kill::end_tree(Arc::clone(&tree), self.exit.clone(), grace));
+        let kill = self.end_tree(grace);
         Box::pin(async move {
             match kill.await {
                 Ok(report) => report,
@@ -169,6 +181,6 @@ impl Drop for LocalControl {
         if self.tree.release() {
             return;
         }
-        self.runtime.spawn(kill::end_tree(Arc::clone(&self.tree), self.exit.clone(), Duration::ZERO));
+        self.end_tree(Duration::ZERO);
     }
 }

@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 use tokio::io::Interest;
 
 use crate::backend::{BoxFuture, Io, StartError, StartSpec, Stdin};
+use crate::sys::exit_info;
 use crate::sys::spawn::{self, Controlling, Failure, Forked, Plan};
 use crate::sys::watched::WatchedFd;
 
@@ -24,6 +25,9 @@ use super::{errors, strays, tty};
 
 /// How long a child may take to become its program. Entering a directory on a dead file server can take for ever.
 pub(super) const EXEC_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long whoever inherited a process may take to reap it until its end counts as unknown.
+pub(super) const REAP_LIMIT: Duration = Duration::from_millis(200);
 
 /// Starts programs as children of this process.
 #[derive(Debug, Default)]
@@ -84,6 +88,12 @@ impl Child {
         Ok(Self { forked, reaped: false })
     }
 
+    /// A child of this process that it forked before it became this program.
+    pub(super) fn found(pid: u32, pidfd: OwnedFd) -> Self {
+        awaited().insert(pid);
+        Self { forked: Forked { pid, pidfd }, reaped: false }
+    }
+
     pub(super) const fn pid(&self) -> u32 {
         self.forked.pid
     }
@@ -130,6 +140,23 @@ pub(super) fn exit_of(status: &WaitIdStatus) -> Exit {
         (None, Some(signal)) => Exit::signaled(signal),
         (None, None) => Exit::lost(),
     }
+}
+
+/// The end that a wait status tells, as wait(2) gives it.
+pub(super) fn exit_of_status(status: i32) -> Exit {
+    if libc::WIFEXITED(status) {
+        Exit::exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Exit::signaled(libc::WTERMSIG(status))
+    } else {
+        Exit::lost()
+    }
+}
+
+/// The end of a process that is, or was, another one's child and has ended: as far as the kernel tells (since Linux 6.15,
+/// once it was reaped: the pidfd hangs up then), else [`Exit::lost`].
+pub(super) fn exit_of_orphan(pidfd: BorrowedFd<'_>) -> Exit {
+    exit_info::wait_status(pidfd).map_or_else(Exit::lost, exit_of_status)
 }
 
 impl Drop for Child {

@@ -8,11 +8,13 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ptyard_core::Exit;
+use tokio::sync::watch;
 
 use crate::backend::{BoxFuture, StartError, StartSpec};
+use crate::sys::watched::WatchedFd;
 
 /// What a launcher starts.
 #[derive(Debug, Clone)]
@@ -43,8 +45,23 @@ pub struct Launched {
 ///
 /// A stream is closed only when its last copy is.
 pub trait Copies: Debug + Send + Sync {
-    /// Closes the copy of the input's writing end, so that closing our own ends the input.
+    /// Closes the copy of the input's writing end, so that closing our own, which was done before, ends the input.
     fn close_input(&self);
+
+    /// Told once what this process has open of the program: new copies are made from it when the parent process dies.
+    fn lend(&self, lent: Lent);
+}
+
+/// What this process has open of a program, for as long as it has.
+#[derive(Debug)]
+pub struct Lent {
+    pub(crate) pidfd: Weak<OwnedFd>,
+    /// The master, or the reading end of the output.
+    pub(crate) output: Weak<WatchedFd>,
+    /// The writing end of the input, if that is a pipe.
+    pub(crate) input: Weak<WatchedFd>,
+    /// How the program ended, once it was reaped.
+    pub(crate) exit: watch::Receiver<Option<Exit>>,
 }
 
 /// Our ends of a program's standard streams, all non-blocking.

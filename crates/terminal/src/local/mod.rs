@@ -30,7 +30,7 @@ mod tty;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ptyard_core::{Cause, Exit, Limit, TerminalId};
 use tokio::io::Interest;
@@ -45,7 +45,7 @@ use self::control::{End, LocalControl};
 pub use self::fork::ForkLauncher;
 pub use self::identity::Identity;
 use self::keeper::{KeeperCommand, KeeperError, Supply};
-use self::launcher::{Ends, Launched, Launcher, Order};
+use self::launcher::{Ends, Launched, Launcher, Lent, Order};
 pub use self::open_files::raise_open_files;
 pub use self::other::OtherProcess;
 pub use self::signal::UnknownSignal;
@@ -223,17 +223,19 @@ impl Ground {
         }
     }
 
-    /// Takes a program over that an earlier server started.
+    /// Takes a program over that an earlier server started. `root` says below what it is, if not below this launcher.
     fn take_over(
         &self,
         id: TerminalId,
         launched: Launched,
+        root: Option<Root>,
         cgroup: Option<PathBuf>,
         mark_ns: Option<u64>,
     ) -> Result<Started, StartError> {
-        wire(launched, |launched, exit| match (&self.containment, cgroup) {
-            (Contained::Cgroup(home), Some(path)) => Tree::Cgroup(Leaf::found(home, path)),
-            _ => self.walk(id, launched, mark_ns.unwrap_or(0), exit),
+        wire(launched, |launched, exit| match (cgroup, root) {
+            (Some(path), _) => Tree::Cgroup(Leaf::found(path)),
+            (None, Some(root)) => self.walk_below(root, id, launched, mark_ns.unwrap_or(0), exit),
+            (None, None) => self.walk(id, launched, mark_ns.unwrap_or(0), exit),
         })
     }
 
@@ -248,6 +250,17 @@ impl Ground {
             Contained::Walk { root } => root.clone(),
             Contained::Cgroup(_) => Root::of(std::process::id()),
         };
+        self.walk_below(root, id, launched, mark_ns, exit)
+    }
+
+    fn walk_below(
+        &self,
+        root: Root,
+        id: TerminalId,
+        launched: &Launched,
+        mark_ns: u64,
+        exit: watch::Receiver<Option<Exit>>,
+    ) -> Tree {
         let tty = match &launched.ends {
             Ends::Tty(master) => tty::device(master).ok(),
             Ends::Pipes { .. } => None,
@@ -288,6 +301,9 @@ fn wire(
             tree.release();
         }
     });
+    let pidfd = Arc::new(pidfd);
+    let mut lent =
+        Lent { pidfd: Arc::downgrade(&pidfd), output: Weak::new(), input: Weak::new(), exit: exit.clone() };
     // From here on an early return drops the control, which kills.
     let mut control = LocalControl {
         pid,
@@ -306,14 +322,21 @@ fn wire(
         Ends::Tty(master) => {
             let master = watched(master).map_err(cannot_watch)?;
             control.tty = Some(Arc::clone(&master));
+            lent.output = Arc::downgrade(&master);
             (FdSource::new(Arc::clone(&master)), Some(Box::new(TtySink::new(master))))
         }
         Ends::Pipes { output, input } => {
-            let input = input.map(|input| PipeSink::new(input, copies)).transpose().map_err(cannot_watch)?;
+            let input = input.map(|input| PipeSink::new(input, copies.clone()));
+            let input = input.transpose().map_err(cannot_watch)?;
+            lent.input = input.as_ref().map(PipeSink::lend).unwrap_or_default();
             let output = watched(output).map_err(cannot_watch)?;
+            lent.output = Arc::downgrade(&output);
             (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }
     };
+    if let Some(copies) = copies {
+        copies.lend(lent);
+    }
     let (source, control) = (Box::new(source), Box::new(control));
     Ok(Started { source, sink, control, questions: Questions::Ours, pid: Some(pid), unheld: Vec::new() })
 }

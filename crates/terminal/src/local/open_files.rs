@@ -20,6 +20,12 @@ pub fn raise_open_files() -> io::Result<()> {
     Ok(())
 }
 
+/// Takes the limit that this process was started with when it was another program, which raised it.
+pub(super) fn inherit(before: u64) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    BEFORE.get_or_init(|| Rlimit { current: Some(before), maximum });
+}
+
 /// The soft limit for programs, when it is not this process's own.
 pub(super) fn for_programs() -> Option<u64> {
     BEFORE.get().and_then(|before| before.current)

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 
 use rustix::io::Errno;
@@ -127,13 +127,18 @@ impl Sink for TtySink {
 
 /// Writes to a pipe; dropping the pipe ends the input.
 pub(super) struct PipeSink {
-    fd: Option<WatchedFd>,
+    fd: Option<Arc<WatchedFd>>,
     copies: Option<Arc<dyn Copies>>,
 }
 
 impl PipeSink {
     pub(super) fn new(fd: OwnedFd, copies: Option<Arc<dyn Copies>>) -> io::Result<Self> {
-        Ok(Self { fd: Some(WatchedFd::new(fd, Interest::WRITABLE)?), copies })
+        Ok(Self { fd: Some(Arc::new(WatchedFd::new(fd, Interest::WRITABLE)?)), copies })
+    }
+
+    /// What it writes to, for as long as that is open.
+    pub(super) fn lend(&self) -> Weak<WatchedFd> {
+        self.fd.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
     /// Closes every copy of the pipe; says whether it was open.

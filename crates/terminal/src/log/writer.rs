@@ -121,7 +121,8 @@ impl LogWriter {
         let Header { shape, ends: Ends { flushed, .. }, poison, seal, .. } = found;
         let page = rustix::param::page_size();
         let first = shape.header + page;
-        let reserved = if len == first && end < page as u64 { page } else { shape.ring };
+        // A full first page too: on a full disk the rest cannot be had now, and what there is can be read.
+        let reserved = if len == first && end <= page as u64 { page } else { shape.ring };
         file.reserve(shape.header + reserved)?;
         let ring = Self::map(file, &segments, shape, Ends { flushed, published: end })?;
         let seal = seal.map_or_else(OnceLock::new, OnceLock::from);

@@ -19,6 +19,6 @@ async fn the_local_backend_conforms() {
             cwd: "/".into(),
             cut: None,
         };
-        run(ground).await;
+        run(ground).await.hold_to_page();
     }
 }

@@ -173,7 +173,7 @@ impl Agent {
                 }
                 Phase::Turn(mut turn) => match (turn.ask_at.take(), turn.plan.ask.clone()) {
                     (Some(at), Some(ask)) if at <= turn.ends => self.open(ask, Some(turn), now),
-                    _ => self.end_turn(turn, now),
+                    _ => self.end_turn(&turn, now),
                 },
                 phase @ (Phase::Dialog { .. } | Phase::Left) => {
                     self.phase = phase;
@@ -207,7 +207,7 @@ impl Agent {
                 self.compose_input(input, Arrival { at: now, read });
             }
             Phase::Turn(turn) => match input {
-                Input::Escape | Input::Interrupt => self.interrupt(turn, now),
+                Input::Escape | Input::Interrupt => self.interrupt(&turn, now),
                 other => {
                     self.phase = Phase::Turn(turn);
                     self.compose_input(other, Arrival { at: now, read });
@@ -309,7 +309,7 @@ impl Agent {
         self.tell(Report::Working, "");
     }
 
-    fn end_turn(&mut self, turn: Turn, now: Moment) {
+    fn end_turn(&mut self, turn: &Turn, now: Moment) {
         let how = match turn.plan.end {
             Ending::Answer => "answer",
             Ending::Error => "error",
@@ -328,7 +328,7 @@ impl Agent {
         self.compose(now);
     }
 
-    fn interrupt(&mut self, turn: Turn, now: Moment) {
+    fn interrupt(&mut self, turn: &Turn, now: Moment) {
         self.say("■ interrupted");
         self.record(Event::TurnEnded { turn: turn.number, how: "interrupted".to_owned() });
         if self.config.composer.restore {
@@ -453,15 +453,16 @@ impl Agent {
             Phase::Turn(turn) if turn.plan.show == Show::Nothing => return None,
             Phase::Turn(turn) => {
                 let shown = self.config.status.screen && !turn.flashes(now);
-                self.draw_composer(&mut page, shown.then(|| turn.working(now)));
+                let working = shown.then(|| turn.working(now));
+                self.draw_composer(&mut page, working.as_deref());
             }
             Phase::Left => return None,
         }
         Some(page.into_frame())
     }
 
-    fn draw_composer(&self, page: &mut Page, working: Option<String>) {
-        page.line(working.as_deref().unwrap_or(""));
+    fn draw_composer(&self, page: &mut Page, working: Option<&str>) {
+        page.line(working.unwrap_or(""));
         for (at, line) in self.composer.shown().split('\n').enumerate() {
             page.line(&format!("{} {line}", if at == 0 { '>' } else { ' ' }));
         }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use ptyard_terminal::backend::{Backend, BoxFuture};
 
-pub use table::{Column, table};
+pub use table::Column;
 
 /// A backend that is put to the test.
 pub struct Ground {

@@ -61,7 +61,7 @@ impl Agent {
 
     /// Reads once; says whether the output goes on.
     pub(crate) async fn read(&mut self) -> bool {
-        let mut room = [0; 16_384];
+        let mut room = vec![0; 16_384];
         let source = &mut self.source;
         let count = soon("output", poll_fn(|cx| source.poll_read(cx, &mut room))).await.unwrap();
         self.printed.extend_from_slice(&room[..count]);

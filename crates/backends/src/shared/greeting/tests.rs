@@ -33,7 +33,7 @@ fn output_of(greeting: &Greeting) -> Vec<u8> {
 }
 
 fn greeting(spec: &StartSpec) -> Greeting {
-    Greeting::new(spec, &spec.env, Afterwards::Ends).unwrap()
+    Greeting::new(spec, &spec.env, Afterwards::Ends, Far::Usual).unwrap()
 }
 
 /// What is heard, in pieces of this length: what was said, the program's output, and its code.

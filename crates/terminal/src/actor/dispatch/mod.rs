@@ -76,15 +76,18 @@ impl Actor {
     /// An agent runs here from now on.
     pub(super) fn attend(&mut self, agent: Agent, now: Moment) -> TurnEvents {
         let (events, reader) = Events::new();
-        let (recovered, text) = agent.recovered;
-        let pasted = match (recovered, text) {
-            (Recovered::Noted { attempt, .. } | Recovered::Taken { attempt, .. }, Some(text)) => {
-                Some(Pasted::recovered(attempt, &text))
-            }
-            _ => None,
-        };
+        let (mut machine, mut pasted) = (TurnMachine::new(agent.eager, now), None);
+        if let Some(earlier) = agent.earlier {
+            machine = TurnMachine::recover(agent.eager, earlier.epoch, earlier.recovered, now);
+            pasted = match (earlier.recovered, earlier.text) {
+                (Recovered::Noted { attempt, .. } | Recovered::Taken { attempt, .. }, Some(text)) => {
+                    Some(Pasted::recovered(attempt, &text))
+                }
+                _ => None,
+            };
+        }
         self.attended = Some(Attended {
-            machine: TurnMachine::recover(agent.eager, agent.epoch, recovered, now),
+            machine,
             judge: agent.judge,
             recipe: agent.recipe,
             events,
@@ -140,6 +143,7 @@ impl Actor {
 
     /// The program has ended.
     pub(super) fn agent_exited(&mut self, now: Moment) {
+        self.tell_written(now);
         self.step(vec![Event::Exited], now);
         if let Some(attended) = &mut self.attended {
             attended.clocks = Clocks::default();

@@ -21,12 +21,14 @@ impl Actor {
     /// Takes the dispatch that waits, when the input is free: the screen is judged as it is now, the foreground looked
     /// at, and the machine asked. If it agrees, the first byte is written in this very step.
     pub(super) fn take_offer(&mut self, now: Moment) {
-        if !self.queue.is_empty() {
+        let is_free = self.queue.is_empty();
+        let Some(attended) = &mut self.attended else { return };
+        attended.offer = attended.offer.take().filter(|(_, asker)| !asker.is_closed());
+        // What holds mail back will not go by the input becoming free.
+        if !is_free && attended.machine.hold().is_none() {
             return;
         }
-        let Some((mail, asker)) = self.attended.as_mut().and_then(|attended| attended.offer.take()) else {
-            return;
-        };
+        let Some((mail, asker)) = attended.offer.take() else { return };
         let attempt = mail.attempt;
         self.look_now(now);
         let foreground = self.foreground();
@@ -139,15 +141,20 @@ impl Actor {
 
     /// Tells the moments that have come.
     pub(super) fn tell_moments(&mut self, now: Moment) {
+        let pausing = self.attended.as_ref().and_then(|attended| attended.machine.pausing());
         if self.press_at().is_some_and(|at| at <= now)
-            && let Some(attempt) = self.attended.as_ref().and_then(|attended| attended.machine.pausing())
+            && let Some(attempt) = pausing.filter(|attempt| self.queue.is_free_for(*attempt))
         {
             self.look_now(now);
             let foreground = self.foreground();
             self.step(vec![Event::Foreground(foreground), Event::PauseOver { attempt }], now);
             if let Some(attended) = &mut self.attended {
-                // While a dialog holds the Enter back, the next change of the screen starts the pause again.
                 attended.clocks.pasted_at = None;
+                if attended.machine.pausing().is_some() {
+                    // A dialog holds the Enter back, and somebody has to be able to answer it: the input is given free.
+                    // The next change of the screen starts the pause again.
+                    self.queue.take_back_mail(attempt);
+                }
             }
         }
         if self.settled_at().is_some_and(|at| at <= now) {

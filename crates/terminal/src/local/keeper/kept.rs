@@ -1,13 +1,15 @@
 //! One program of a keeper.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ptyard_core::{Exit, TerminalId};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-use super::protocol::KeptProgram;
+use super::protocol::{KeptProgram, Parent};
+use super::ward::Ward;
 use crate::local::fork::Child;
 use crate::local::launcher::Ends;
 use crate::local::tree::procfs::Process;
@@ -24,7 +26,7 @@ const TURN_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) id: TerminalId,
-    child: Child,
+    ward: Ward,
     ends: Option<Ends>,
     started_ticks: Option<u64>,
     cgroup: Option<PathBuf>,
@@ -70,7 +72,7 @@ impl Kept {
         let started_ticks = Process::look(child.pid()).map(|process| process.started_ticks);
         Self {
             id,
-            child,
+            ward: Ward::Child(child),
             ends: Some(ends),
             started_ticks,
             cgroup,
@@ -84,11 +86,35 @@ impl Kept {
         }
     }
 
+    /// A program that another keeper started, or this one before it became another program. `descriptors` are as
+    /// [`Kept::descriptors`] gave them; none but the pidfd when it is forgotten. `None` without even that.
+    pub(super) fn found(program: KeptProgram, descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        let ward = Ward::found(program.parent, program.pid, descriptors.next()?);
+        let (output, input) = (descriptors.next(), descriptors.next());
+        let ends =
+            output.map(|output| if program.tty { Ends::Tty(output) } else { Ends::Pipes { output, input } });
+        Some(Self {
+            id: program.id,
+            ward,
+            started_ticks: program.started_ticks,
+            cgroup: program.cgroup,
+            timer_slack_ns: program.timer_slack_ns,
+            exit: program.exit,
+            reaped: program.reaped,
+            forgotten: ends.is_none(),
+            writer: None,
+            output: if ends.is_some() { Output::Open } else { Output::Ended },
+            ends,
+            unseen_from: program.unseen_from,
+        })
+    }
+
     /// A child that was given up and only has to be reaped.
     pub(super) fn given_up(id: TerminalId, child: Child) -> Self {
         Self {
             id,
-            child,
+            ward: Ward::Child(child),
             ends: None,
             started_ticks: None,
             cgroup: None,
@@ -103,11 +129,16 @@ impl Kept {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.child.pid()
+        self.ward.pid()
     }
 
     pub(super) fn pidfd(&self) -> BorrowedFd<'_> {
-        self.child.pidfd()
+        self.ward.pidfd()
+    }
+
+    /// What of the pidfd tells that its end can be looked at.
+    pub(super) fn tells(&self) -> EventFlags {
+        self.ward.tells()
     }
 
     pub(super) fn is_forgotten(&self) -> bool {
@@ -123,7 +154,9 @@ impl Kept {
     pub(super) fn look(&mut self) -> bool {
         let before = self.exit.is_some();
         if !before {
-            self.exit = self.child.peek();
+            self.exit = self.ward.peek();
+            // Whoever inherited it may have reaped it by now.
+            self.reaped = self.exit.is_some() && self.ward.parent() == Parent::Heir;
         }
         !before && self.exit.is_some()
     }
@@ -132,7 +165,7 @@ impl Kept {
     pub(super) fn reap(&mut self) {
         if self.exit.is_some() && !self.reaped {
             self.reaped = true;
-            self.child.reap();
+            self.ward.reap();
         }
     }
 
@@ -159,7 +192,7 @@ impl Kept {
 
     /// Whether nothing is left to do for it.
     pub(super) fn is_done(&self) -> bool {
-        self.reaped && self.forgotten
+        self.forgotten && (self.reaped || self.ward.parent() == Parent::Heir)
     }
 
     /// What another server is told of it.
@@ -168,6 +201,7 @@ impl Kept {
             id: self.id,
             pid: self.pid(),
             started_ticks: self.started_ticks,
+            parent: self.ward.parent(),
             tty: matches!(self.ends, Some(Ends::Tty(_))),
             cgroup: self.cgroup.clone(),
             timer_slack_ns: self.timer_slack_ns,
@@ -205,6 +239,11 @@ impl Kept {
     pub(super) fn hand_over(&mut self) {
         self.writer = None;
         self.output = if self.ends.is_some() { Output::Open } else { Output::Ended };
+    }
+
+    /// Opens its log anew when there is more to read.
+    pub(super) fn close_log(&mut self) {
+        self.writer = None;
     }
 
     /// A server has looked at everything up to now: what comes next is unseen.

@@ -2,22 +2,24 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Exit, TerminalId};
 use rustix::io::Errno;
 use tokio::io::Interest;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
+use super::holdings::{Facts, Holdings};
 use super::packet::{self, Packet, Received};
 use super::protocol::{ToKeeper, ToServer};
 use super::reaper::KeptReaper;
 use crate::backend::{BoxFuture, StartError};
 use crate::local::errors;
-use crate::local::launcher::{Copies, Ends, Launched, Launcher, Order};
+use crate::local::launcher::{Ends, Launched, Launcher, Order};
+use crate::local::tree::procfs::Process;
 use crate::local::tree::walk::Root;
 use crate::sys::watched::WatchedFd;
 
@@ -31,6 +33,8 @@ pub(super) struct Link {
     state: Mutex<State>,
     /// Something waits to be sent.
     behind: Notify,
+    /// Whether the keeper is gone, and its programs have another parent.
+    gone: watch::Sender<bool>,
 }
 
 /// What is under way.
@@ -40,8 +44,9 @@ struct State {
     starts: HashMap<TerminalId, oneshot::Sender<Result<Handed, StartError>>>,
     /// Programs whose end was not told yet.
     ends: HashMap<TerminalId, oneshot::Sender<Exit>>,
-    /// What the socket did not take. For each program at most a start, a closed input, a reaping and a forgetting.
-    outgoing: VecDeque<Packet>,
+    /// What the socket did not take, with its descriptors. For each program at most an adoption, a start, a closed
+    /// input, a reaping and a forgetting.
+    outgoing: VecDeque<(Packet, Vec<OwnedFd>)>,
     lost: bool,
 }
 
@@ -83,6 +88,7 @@ impl Link {
             socket: WatchedFd::new(socket, Interest::READABLE | Interest::WRITABLE)?,
             state: Mutex::default(),
             behind: Notify::new(),
+            gone: watch::Sender::new(false),
         })
     }
 
@@ -96,20 +102,32 @@ impl Link {
         self.state().lost
     }
 
+    /// Waits until the keeper is gone, and its programs have another parent. Cancel-safe.
+    pub(super) async fn gone(&self) {
+        // It cannot fail: `self` is a sender.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
     /// Sends a message, or keeps it until the socket takes it. To a keeper that is gone it sends nothing.
     pub(super) fn say(&self, message: &ToKeeper) -> io::Result<()> {
+        self.say_with(message, &[])
+    }
+
+    /// The same with copies of descriptors.
+    pub(super) fn say_with(&self, message: &ToKeeper, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let packet = Packet::new(message)?;
         let mut state = self.state();
         if state.lost {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if state.outgoing.is_empty() {
-            match packet.send(self.socket.get_ref().as_fd(), &[]) {
+            match packet.send(self.socket.get_ref().as_fd(), descriptors) {
                 Err(Errno::AGAIN) => {}
                 sent => return Ok(sent?),
             }
         }
-        state.outgoing.push_back(packet);
+        let copies = descriptors.iter().map(BorrowedFd::try_clone_to_owned).collect::<io::Result<_>>()?;
+        state.outgoing.push_back((packet, copies));
         self.behind.notify_one();
         Ok(())
     }
@@ -124,12 +142,13 @@ impl Link {
         told
     }
 
-    async fn start(self: Arc<Self>, order: Order) -> Result<Launched, StartError> {
+    async fn start(self: Arc<Self>, order: Order, holdings: Arc<Holdings>) -> Result<Launched, StartError> {
         let gone = || errors::spawn_failed("cannot start", &io::Error::other("the keeper is gone"));
         let id = order.spec.id;
         let (tell, told) = oneshot::channel();
         self.state().starts.insert(id, tell);
         let end = self.expect_end(id);
+        let (cgroup, timer_slack_ns) = (order.cgroup.clone(), order.timer_slack_ns);
         if let Err(error) = self.say(&ToKeeper::Start(Box::new(order.into()))) {
             let mut state = self.state();
             state.starts.remove(&id);
@@ -137,7 +156,16 @@ impl Link {
             return Err(errors::spawn_failed("cannot speak to the keeper", &error));
         }
         match told.await {
-            Ok(Ok(handed)) => self.launched(id, handed, end, None),
+            Ok(Ok(handed)) => {
+                let facts = Facts {
+                    pid: handed.pid,
+                    started_ticks: Process::look(handed.pid).map(|process| process.started_ticks),
+                    tty: handed.descriptors.get(1).is_some_and(rustix::termios::isatty),
+                    cgroup,
+                    timer_slack_ns,
+                };
+                self.launched(id, handed.descriptors, facts, &holdings, end, None)
+            }
             Ok(Err(error)) => {
                 self.state().ends.remove(&id);
                 Err(error)
@@ -150,26 +178,29 @@ impl Link {
     pub(super) fn launched(
         self: &Arc<Self>,
         id: TerminalId,
-        handed: Handed,
+        descriptors: Vec<OwnedFd>,
+        facts: Facts,
+        holdings: &Arc<Holdings>,
         end: oneshot::Receiver<Exit>,
         reaped_before: Option<Exit>,
     ) -> Result<Launched, StartError> {
+        let pid = facts.pid;
         // Given up if anything below fails, and the program with it.
-        let copies = Arc::new(KeptCopies { id, link: Arc::clone(self) });
-        let mut unfinished = Unfinished(Some(Arc::clone(&copies)));
+        let copies = holdings.hold(id, facts);
+        let mut unfinished = Unfinished { id, holdings: Some(holdings) };
         let incomplete = || errors::spawn_failed("cannot start", &io::ErrorKind::UnexpectedEof.into());
         let cannot_watch = |error| errors::spawn_failed("cannot watch the new process", &error);
-        let mut descriptors = handed.descriptors.into_iter();
+        let mut descriptors = descriptors.into_iter();
         let pidfd = descriptors.next().ok_or_else(incomplete)?;
         let output = descriptors.next().ok_or_else(incomplete)?;
         let input = descriptors.next();
         let ends =
             if rustix::termios::isatty(&output) { Ends::Tty(output) } else { Ends::Pipes { output, input } };
         let watched = pidfd.try_clone().map_err(cannot_watch)?;
-        let reaper = KeptReaper::new(id, handed.pid, Arc::clone(self), watched, end, reaped_before)
-            .map_err(cannot_watch)?;
-        unfinished.0 = None;
-        Ok(Launched { ends, pid: handed.pid, pidfd, reaper: Box::new(reaper), copies: Some(copies) })
+        let reaper =
+            KeptReaper::new(id, pid, Arc::clone(self), watched, end, reaped_before).map_err(cannot_watch)?;
+        unfinished.holdings = None;
+        Ok(Launched { ends, pid, pidfd, reaper: Box::new(reaper), copies: Some(copies) })
     }
 
     /// Sends what the socket did not take at once.
@@ -179,8 +210,9 @@ impl Link {
             while !self.state().outgoing.is_empty() {
                 let Ok(mut ready) = self.socket.writable().await else { return };
                 let mut state = self.state();
-                while let Some(packet) = state.outgoing.front() {
-                    match packet.send(self.socket.get_ref().as_fd(), &[]) {
+                while let Some((packet, copies)) = state.outgoing.front() {
+                    let descriptors: Vec<_> = copies.iter().map(AsFd::as_fd).collect();
+                    match packet.send(self.socket.get_ref().as_fd(), &descriptors) {
                         Ok(()) => {
                             state.outgoing.pop_front();
                         }
@@ -216,6 +248,7 @@ impl Link {
         );
         root.lost();
         self.state().ends.clear();
+        self.gone.send_replace(true);
     }
 
     async fn hear(&self) -> io::Result<()> {
@@ -250,7 +283,7 @@ impl Link {
                     let _unwanted = end.send(exit);
                 }
             }
-            ToServer::Kept(_) | ToServer::Attached { .. } => {
+            ToServer::Kept(_) | ToServer::Home { .. } | ToServer::Attached { .. } => {
                 return Err(io::ErrorKind::InvalidData.into());
             }
         }
@@ -263,11 +296,12 @@ impl Link {
 pub(super) struct KeptLauncher {
     pub(super) link: Arc<Link>,
     pub(super) keeper: u32,
+    pub(super) holdings: Arc<Holdings>,
 }
 
 impl Launcher for KeptLauncher {
     fn launch(&self, order: Order) -> BoxFuture<'static, Result<Launched, StartError>> {
-        Box::pin(Arc::clone(&self.link).start(order))
+        Box::pin(Arc::clone(&self.link).start(order, Arc::clone(&self.holdings)))
     }
 
     fn adopt_orphans(&self) -> io::Result<u32> {
@@ -276,33 +310,16 @@ impl Launcher for KeptLauncher {
     }
 }
 
-/// What the keeper holds of a program.
-#[derive(Debug)]
-struct KeptCopies {
+/// A program that is put together; dropped with `holdings`, it could not be, and is ended.
+struct Unfinished<'a> {
     id: TerminalId,
-    link: Arc<Link>,
+    holdings: Option<&'a Holdings>,
 }
 
-impl Copies for KeptCopies {
-    fn close_input(&self) {
-        // Of a keeper that is gone the copies are as well.
-        let _ = self.link.say(&ToKeeper::CloseInput(self.id));
-    }
-}
-
-/// A program that could not be taken; dropped, it is ended.
-struct Unfinished(Option<Arc<KeptCopies>>);
-
-impl Drop for Unfinished {
+impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if let Some(copies) = &self.0 {
-            let _ = copies.link.say(&ToKeeper::Kill(copies.id));
+        if let Some(holdings) = self.holdings {
+            holdings.kill(self.id);
         }
-    }
-}
-
-impl Drop for KeptCopies {
-    fn drop(&mut self) {
-        let _ = self.link.say(&ToKeeper::Forget(self.id));
     }
 }

@@ -10,6 +10,9 @@
 //!     copies of their streams     descriptors           exits, once told, are reaped on its word
 //! ```
 //!
+//! When it dies, the server starts another one and hands the descriptors to that. Programs then have another parent:
+//! their ends are told as far as they can be known. It can become a newer version of its program, in the same process.
+//!
 //! It has no runtime and no thread, and answers one server at a time.
 //!
 //! A keeper tells the server that starts it with [`READY`] on its stdout that it can come.
@@ -23,14 +26,18 @@
 //! 3. A program is forgotten when the server says so; a keeper with no program and no server exits.
 
 mod client;
+mod holdings;
 mod kept;
 mod link;
+mod opening;
 mod packet;
 mod process;
 mod protocol;
 mod reaper;
 mod seat;
+mod succession;
 mod supply;
+mod ward;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -44,8 +51,9 @@ use ptyard_core::ErrorCode;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-pub use self::client::READY;
-pub use self::process::run;
+pub use self::client::{CONTAINMENT_VARIABLE, READY};
+pub use self::process::{resume, run};
+pub use self::succession::check;
 pub(super) use self::supply::Supply;
 
 /// How many connections may wait for the keeper.
@@ -143,15 +151,29 @@ impl KeeperPlace {
     }
 }
 
-/// How a keeper is started.
+/// How a keeper is started, and what becomes of one that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeeperCommand {
-    /// The program that calls [`run`].
+    /// The program that calls [`run`]. With `--check` behind its arguments it calls [`check`], with `--resume` and a
+    /// number [`resume`].
     pub program: PathBuf,
+    /// Its name, as processes are listed.
+    pub name: String,
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Where.
     pub place: KeeperPlace,
+    /// Which keepers become this program when a server comes to them.
+    pub upgrade: UpgradeFrom,
+}
+
+/// Which keepers become another program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpgradeFrom {
+    /// Those of an older version.
+    Older,
+    /// All.
+    Any,
 }
 
 /// Why there is no keeper.
@@ -160,7 +182,8 @@ pub enum KeeperError {
     /// It speaks another protocol.
     #[error(
         "the keeper of the running programs (version {theirs}, protocol {their_protocol}) and this server (version \
-         {ours}, protocol {our_protocol}) do not understand each other"
+         {ours}, protocol {our_protocol}) do not understand each other{}",
+        refused.as_ref().map(|why| format!(", and it goes on as it is: {why}")).unwrap_or_default()
     )]
     Incompatible {
         /// Its version.
@@ -171,6 +194,8 @@ pub enum KeeperError {
         ours: &'static str,
         /// This program's protocol.
         our_protocol: u32,
+        /// Why it did not become this version; `None` when it was not asked to, because it is newer.
+        refused: Option<String>,
     },
     /// It could not be started or reached.
     #[error("{action}: {source}")]
@@ -194,7 +219,7 @@ impl KeeperError {
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Incompatible { .. } => ErrorCode::Unsupported,
+            Self::Incompatible { .. } => ErrorCode::IncompatibleKeeper,
             Self::Io { .. } => ErrorCode::SpawnFailed,
             Self::Garbled => ErrorCode::Internal,
         }

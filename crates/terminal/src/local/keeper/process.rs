@@ -2,12 +2,13 @@
 
 mod place;
 mod programs;
+mod successor;
 mod talk;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,10 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use self::place::Reach;
 use super::KeeperPlace;
 use super::kept::Kept;
+use super::opening::NewProgram;
 use super::seat::Seat;
+use super::succession::Estate;
+use crate::local::Containment;
 use crate::local::fork::Starting;
 use crate::local::launcher::Order;
 use crate::local::strays;
@@ -82,22 +86,50 @@ impl About {
 }
 
 /// Keeps the programs of `place` until no program and no server is left. `ready` is called once servers can come.
+/// Where [`Containment::Cgroup`] cannot be had, it is [`Containment::Walk`].
 ///
 /// For a process of its own, without threads: it blocks a signal, adopts orphans, and forks. It waits until the keeper
 /// before it is gone.
 ///
 /// # Errors
 /// When the place cannot be used, or the system refuses what nothing works without.
-pub fn run(place: &KeeperPlace, ready: impl FnOnce()) -> io::Result<()> {
+pub fn run(place: &KeeperPlace, containment: Containment, ready: impl FnOnce()) -> io::Result<()> {
     let mut lock = place.lock()?;
-    // For people, and for nothing else.
-    lock.set_len(0)?;
-    writeln!(lock, "{}", std::process::id())?;
-    let mut keeper = Keeper::open(place, lock)?;
+    // For people, and for nothing else: on a full disk programs want a keeper all the more.
+    let _unnamed = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+    let home = match containment {
+        Containment::Cgroup => Home::open()
+            .inspect_err(
+                |error| tracing::info!(%error, "no cgroup can be used: programs are kept together by looking at all processes"),
+            )
+            .ok(),
+        Containment::Walk => None,
+    };
+    let keeper = Keeper::open(place, Setting { lock, listener: place.listen()?, home })?;
     ready();
+    keep(keeper)
+}
+
+/// Goes on as the keeper that this process was before it executed this program, which left descriptor `estate` open.
+///
+/// # Errors
+/// As [`run`], and when what it left cannot be taken. Its programs lose their keeper then.
+pub fn resume(place: &KeeperPlace, estate: RawFd) -> io::Result<()> {
+    let (estate, mut descriptors) = Estate::inherit(estate)?;
+    keep(Keeper::resume(place, estate, &mut descriptors)?)
+}
+
+fn keep(mut keeper: Keeper<'_>) -> io::Result<()> {
     let kept = keeper.keep();
     keeper.leave_place();
     kept
+}
+
+/// What a keeper begins with.
+struct Setting {
+    lock: File,
+    listener: OwnedFd,
+    home: Option<Arc<Home>>,
 }
 
 struct Keeper<'a> {
@@ -113,9 +145,13 @@ struct Keeper<'a> {
     listener: OwnedFd,
     children: OwnedFd,
     home: Option<Arc<Home>>,
+    /// The cgroups of keepers that died, which nobody shall clear away while programs live in them.
+    homes: Vec<Arc<Home>>,
     limits: LogConfig,
     seat: Option<Seat>,
     waiting: VecDeque<OwnedFd>,
+    /// The program that the server wants this one to become.
+    upgrade: Option<NewProgram>,
     programs: BTreeMap<u64, Kept>,
     numbers: BTreeMap<TerminalId, u64>,
     starting: BTreeMap<u64, (Starting, Order, Instant)>,
@@ -127,15 +163,10 @@ struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    fn open(place: &'a KeeperPlace, lock: File) -> io::Result<Self> {
+    fn open(place: &'a KeeperPlace, setting: Setting) -> io::Result<Self> {
+        let Setting { lock, listener, home } = setting;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let children = sys::signal::ended_children()?;
-        let home = Home::open()
-            .inspect_err(
-                |error| tracing::info!(%error, "no cgroup can be used: programs are kept together by looking at all processes"),
-            )
-            .ok();
-        let listener = place.listen()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, About::Listener.data(), EventFlags::IN)?;
         epoll::add(&epoll, &children, About::Children.data(), EventFlags::IN)?;
@@ -151,9 +182,11 @@ impl<'a> Keeper<'a> {
             listener,
             children,
             home,
+            homes: Vec::new(),
             limits: LogConfig::default(),
             seat: None,
             waiting: VecDeque::new(),
+            upgrade: None,
             programs: BTreeMap::new(),
             numbers: BTreeMap::new(),
             starting: BTreeMap::new(),
@@ -199,6 +232,10 @@ impl<'a> Keeper<'a> {
             }
             self.follow_deadlines();
             self.flush();
+            if self.upgrade.is_some() {
+                self.follow_upgrade();
+                self.flush();
+            }
         }
     }
 

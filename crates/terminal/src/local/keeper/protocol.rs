@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!   server                                keeper
-//!     Hello                     -->
-//!                               <--        Hello
 //!     Attach                    -->
 //!                               <--        Kept ...      one for each program, with its descriptors
+//!                               <--        Home ...      one for each keeper that died, with the lock of its cgroups
 //!                               <--        Attached      with the lock of the cgroups' directory
+//!     Home ..., Adopt ...       -->                      what the server has of a keeper that died
 //!     Start                     -->
 //!                               <--        Started (with descriptors) or NotStarted
 //!                               <--        Ended
 //!     Reap, CloseInput, Kill, Forget -->
 //! ```
 //!
-//! `Hello` never changes its form; everything else is as the protocol number says.
+//! It begins with the [`opening`](super::opening), which never changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,28 +26,17 @@ use crate::local::launcher::Order;
 use crate::log::LogConfig;
 
 /// The number of this protocol. Any change of what follows changes it.
-pub(super) const PROTOCOL: u32 = 1;
-
-/// Who speaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub(super) protocol: u32,
-    pub(super) version: String,
-    pub(super) pid: u32,
-}
-
-impl Hello {
-    pub(super) fn ours() -> Self {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { protocol: PROTOCOL, version, pid: std::process::id() }
-    }
-}
+pub(super) const PROTOCOL: u32 = 2;
 
 /// From the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToKeeper {
     /// Hand everything over. The limits are for the logs the keeper writes later.
     Attach { log: LogLimits },
+    /// Hold the lock of the cgroups of a keeper that died. With that lock.
+    Home { path: PathBuf },
+    /// Hold a program of a keeper that died, for the next server. With its descriptors, as in `Started`.
+    Adopt(KeptProgram),
     /// Start a program.
     Start(Box<StartOrder>),
     /// The end of this program is known: its process id may go.
@@ -65,7 +54,9 @@ pub(super) enum ToKeeper {
 pub(super) enum ToServer {
     /// A program that an earlier server started. With its descriptors, as in `Started`.
     Kept(KeptProgram),
-    /// Those were all. With the lock of `home`.
+    /// The cgroups of a keeper that died. With their lock.
+    Home { path: PathBuf },
+    /// That was all. With the lock of `home`.
     Attached { home: Option<PathBuf> },
     /// The program runs. With its pidfd, then its master, or its output and (if it has one) its input.
     Started { id: TerminalId, pid: u32 },
@@ -82,6 +73,7 @@ pub(super) struct KeptProgram {
     pub(super) pid: u32,
     /// When it started, in clock ticks since boot: the pid means it as long as this is the same.
     pub(super) started_ticks: Option<u64>,
+    pub(super) parent: Parent,
     pub(super) tty: bool,
     pub(super) cgroup: Option<PathBuf>,
     pub(super) timer_slack_ns: Option<u64>,
@@ -91,6 +83,15 @@ pub(super) struct KeptProgram {
     pub(super) reaped: bool,
     /// From where on the keeper wrote its log.
     pub(super) unseen_from: Option<u64>,
+}
+
+/// Whose child a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Parent {
+    /// The keeper's, which reaps it.
+    Keeper,
+    /// Of whoever inherited it when its keeper died, and reaps it.
+    Heir,
 }
 
 /// A program to start.

@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 use super::link::Link;
 use super::protocol::ToKeeper;
 use crate::backend::BoxFuture;
-use crate::local::fork::{self, exit_of};
+use crate::local::fork::{self, REAP_LIMIT, exit_of};
 use crate::local::launcher::Reaper;
+use crate::sys::exit_info;
 use crate::sys::watched::WatchedFd;
 
 /// Tells the end of a program of a keeper, and after the keeper's death what can still be known of it.
@@ -54,14 +55,30 @@ impl KeptReaper {
         Ok(Self { id, pid, link, ended, end, reaped_before })
     }
 
+    fn is_our_child(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::PidFd(self.ended.get_ref().as_fd()), options).is_ok()
+    }
+
+    /// Waits until whoever inherited it has reaped it. Cancel-safe.
+    async fn was_reaped(&self) -> io::Result<()> {
+        loop {
+            let mut ready = self.ended.readable().await?;
+            if ready.ready().is_read_closed() {
+                return Ok(());
+            }
+            ready.clear_ready();
+        }
+    }
+
     /// The end of a program whose keeper is gone, as far as this process can know it.
     fn ask_the_system(&self) -> Exit {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         match rustix::process::waitid(WaitId::PidFd(self.ended.get_ref().as_fd()), options) {
             // It fell to this process, which started the keeper.
             Ok(Some(status)) => exit_of(&status),
-            // It fell to another one, which does not tell.
-            Ok(None) | Err(_) => Exit::lost(),
+            // It fell to another one.
+            Ok(None) | Err(_) => fork::exit_of_orphan(self.ended.get_ref().as_fd()),
         }
     }
 }
@@ -75,6 +92,9 @@ impl Reaper for KeptReaper {
             if matches!(self.end, End::Untold) {
                 // An error means that the runtime is going away.
                 let _ = self.ended.readable().await;
+                if exit_info::is_told() && !self.is_our_child() {
+                    let _late = tokio::time::timeout(REAP_LIMIT, self.was_reaped()).await;
+                }
             }
         })
     }
@@ -82,7 +102,10 @@ impl Reaper for KeptReaper {
     fn reap(&mut self) -> Exit {
         let exit = match &self.end {
             End::Told(exit) => {
-                let _ = self.link.say(&ToKeeper::Reap(self.id));
+                // A keeper that died after it told has left the dead program to somebody, maybe to this process.
+                if self.link.say(&ToKeeper::Reap(self.id)).is_err() && self.reaped_before.is_none() {
+                    let _ = self.ask_the_system();
+                }
                 exit.clone()
             }
             End::Awaited(_) | End::Untold => self.ask_the_system(),

@@ -38,6 +38,8 @@ pub(super) enum Outgoing {
     OfProgram(Packet, u64),
     /// A message with the lock of the cgroups' directory.
     WithLock(Packet),
+    /// A message with the lock of the cgroups of a keeper that died, by its place among them.
+    WithLockOf(Packet, usize),
 }
 
 /// A server's connection.
@@ -78,8 +80,10 @@ impl Seat {
     ) -> Result<(), Errno> {
         while let Some(next) = self.waiting.front() {
             if let Some(descriptors) = descriptors(next) {
-                let (Outgoing::Plain(packet) | Outgoing::OfProgram(packet, _) | Outgoing::WithLock(packet)) =
-                    next;
+                let (Outgoing::Plain(packet)
+                | Outgoing::OfProgram(packet, _)
+                | Outgoing::WithLock(packet)
+                | Outgoing::WithLockOf(packet, _)) = next;
                 match packet.send(self.socket.as_fd(), &descriptors) {
                     Ok(()) => {}
                     Err(Errno::AGAIN) => return Ok(()),

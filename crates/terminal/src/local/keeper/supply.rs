@@ -2,14 +2,17 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use ptyard_core::Exit;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 use super::client::{self, Handover};
-use super::link::{Connection, Handed, KeptLauncher, Link};
-use super::protocol::KeptProgram;
+use super::holdings::{Facts, Holdings};
+use super::link::{Connection, KeptLauncher, Link};
+use super::protocol::{KeptProgram, Parent};
 use super::{KeeperCommand, KeeperError};
 use crate::backend::{Earlier, StartError, StartSpec, Started};
 use crate::local::launcher::Launcher;
@@ -19,13 +22,21 @@ use crate::local::tree::walk::{self, Root};
 use crate::local::{Contained, Containment, Ground, errors, strays};
 use crate::log::LogConfig;
 
+/// How long until another keeper is tried when one cannot be started; doubled each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// The longest of these times.
+const LAST_RETRY: Duration = Duration::from_secs(60);
+
 /// Starts programs at a keeper, and another keeper when that is gone.
 pub(in crate::local) struct Supply {
     command: KeeperCommand,
     log: LogConfig,
     current: tokio::sync::Mutex<Arc<Current>>,
+    holdings: Arc<Holdings>,
     earlier: Mutex<Vec<Earlier>>,
     containment: Containment,
+    replacing: AbortHandle,
     /// A keeper that this process started is its child; if it dies, its programs fall to this process.
     _orphans: strays::Adoption,
 }
@@ -40,15 +51,20 @@ impl Supply {
     /// Reaches the keeper, or starts one. Blocks. Must be called in a runtime.
     pub(in crate::local) fn open(command: KeeperCommand, log: LogConfig) -> Result<Arc<Self>, KeeperError> {
         let orphans = strays::adopt().map_err(KeeperError::io("cannot adopt orphans"))?;
-        let handover = client::reach(&command, log)?;
-        let (current, earlier) = Current::new(handover, Kept::TakeOver)?;
-        Ok(Arc::new(Self {
-            command,
-            log,
-            containment: current.ground.containment(),
-            current: tokio::sync::Mutex::new(Arc::new(current)),
-            earlier: Mutex::new(earlier),
-            _orphans: orphans,
+        let holdings = Arc::new(Holdings::default());
+        let (current, earlier) = Current::new(client::reach(&command, log)?, &holdings, Kept::TakeOver)?;
+        Ok(Arc::new_cyclic(|supply| {
+            let first = Arc::clone(&current.connection.link);
+            Self {
+                command,
+                log,
+                containment: current.ground.containment(),
+                current: tokio::sync::Mutex::new(Arc::new(current)),
+                holdings,
+                earlier: Mutex::new(earlier),
+                replacing: tokio::spawn(replace_the_dead(Weak::clone(supply), first)).abort_handle(),
+                _orphans: orphans,
+            }
         }))
     }
 
@@ -69,18 +85,48 @@ impl Supply {
         }
     }
 
-    /// The keeper, or a new one when that is gone.
+    /// The keeper, or a new one when that is gone, which is given what the dead one had.
     async fn current(&self) -> Result<Arc<Current>, StartError> {
         let mut current = self.current.lock().await;
         if current.connection.link.is_lost() {
             let (command, log) = (self.command.clone(), self.log);
             let reached = tokio::task::spawn_blocking(move || client::reach(&command, log));
-            let reached = reached.await.map_err(unreached)?;
-            let (new, _) =
-                reached.and_then(|handover| Current::new(handover, Kept::Leave)).map_err(unreached)?;
+            let handover = reached.await.map_err(unreached)?.map_err(unreached)?;
+            if let Contained::Cgroup(home) = &current.ground.containment {
+                self.holdings.hold_home(Arc::clone(home));
+            }
+            let (new, _) = Current::new(handover, &self.holdings, Kept::Leave).map_err(unreached)?;
             *current = Arc::new(new);
         }
         Ok(Arc::clone(&current))
+    }
+}
+
+impl Drop for Supply {
+    fn drop(&mut self) {
+        self.replacing.abort();
+    }
+}
+
+/// Replaces each keeper as soon as it is gone: until the next one holds the programs, they end with this server.
+async fn replace_the_dead(supply: Weak<Supply>, mut link: Arc<Link>) {
+    let mut retry = FIRST_RETRY;
+    loop {
+        link.gone().await;
+        let Some(there) = supply.upgrade() else { return };
+        match there.current().await {
+            Ok(current) => {
+                retry = FIRST_RETRY;
+                link = Arc::clone(&current.connection.link);
+            }
+            Err(error) => {
+                tracing::error!(%error, "no keeper: the running programs would end with this server");
+                drop(there);
+                // What is missing (disk, memory, processes) does not tell when it is there again.
+                tokio::time::sleep(retry).await;
+                retry = LAST_RETRY.min(retry * 2);
+            }
+        }
     }
 }
 
@@ -98,8 +144,13 @@ enum Kept {
 }
 
 impl Current {
-    fn new(handover: Handover, what: Kept) -> Result<(Self, Vec<Earlier>), KeeperError> {
-        let Handover { socket, pid, pidfd, home, kept } = handover;
+    /// Listens to a keeper, and gives it what this server has.
+    fn new(
+        handover: Handover,
+        holdings: &Arc<Holdings>,
+        what: Kept,
+    ) -> Result<(Self, Vec<Earlier>), KeeperError> {
+        let Handover { socket, pid, pidfd, home, homes, kept } = handover;
         let cannot = || KeeperError::io("cannot listen to the keeper");
         let link = Arc::new(Link::new(socket).map_err(cannot())?);
         let root = Root::of(pid);
@@ -107,12 +158,20 @@ impl Current {
             Some((path, lock)) => Contained::Cgroup(Home::of_keeper(path, lock)),
             None => Contained::Walk { root: root.clone() },
         };
-        let launcher: Arc<dyn Launcher> = Arc::new(KeptLauncher { link: Arc::clone(&link), keeper: pid });
+        let given = holdings.hand_over(Arc::clone(&link));
+        if given > 0 {
+            tracing::info!(programs = given, "another keeper holds the running programs");
+        }
+        for (path, lock) in homes {
+            holdings.hold_home(Home::of_keeper(path, lock));
+        }
+        let launcher: Arc<dyn Launcher> =
+            Arc::new(KeptLauncher { link: Arc::clone(&link), keeper: pid, holdings: Arc::clone(holdings) });
         let ground = Ground { launcher, containment };
         let mut earlier = Vec::new();
         for (program, descriptors) in kept.into_iter().filter(|_| what == Kept::TakeOver) {
             let id = program.id;
-            match take_over(&link, &ground, program, descriptors) {
+            match take_over(&link, holdings, &ground, program, descriptors) {
                 Ok(program) => earlier.push(program),
                 Err(error) => tracing::error!(%error, %id, "a running program cannot be taken over"),
             }
@@ -126,27 +185,43 @@ impl Current {
 /// Takes over a program of an earlier server.
 fn take_over(
     link: &Arc<Link>,
+    holdings: &Arc<Holdings>,
     ground: &Ground,
     program: KeptProgram,
     descriptors: Vec<OwnedFd>,
 ) -> Result<Earlier, StartError> {
-    let KeptProgram { id, pid, started_ticks, cgroup, timer_slack_ns, exit, reaped, unseen_from, .. } =
-        program;
+    let KeptProgram {
+        id,
+        pid,
+        started_ticks,
+        parent,
+        tty,
+        cgroup,
+        timer_slack_ns,
+        exit,
+        reaped,
+        unseen_from,
+    } = program;
     if let Some(mark_ns) = timer_slack_ns {
         walk::skip_mark_ns(mark_ns);
     }
     // Until it is reaped the number means the program, if keeper and server see the same numbers.
     let is_there = !reaped && Process::look(pid).map(|process| process.started_ticks) == started_ticks;
+    // Nobody will tell: of a child of somebody else's the end is asked for, not heard.
+    let untold = || oneshot::channel().1;
     let (end, reaped_before) = match (exit, is_there) {
+        (None, true) if parent == Parent::Heir => (untold(), None),
         (None, true) => (link.expect_end(id), None),
         (Some(exit), true) => {
             let (tell, told) = oneshot::channel();
             let _ = tell.send(exit);
             (told, None)
         }
-        (exit, false) => (oneshot::channel().1, Some(exit.unwrap_or_else(Exit::lost))),
+        (exit, false) => (untold(), Some(exit.unwrap_or_else(Exit::lost))),
     };
-    let launched = link.launched(id, Handed { pid, descriptors }, end, reaped_before)?;
-    let started = ground.take_over(id, launched, cgroup, timer_slack_ns)?;
+    let facts = Facts { pid, started_ticks, tty, cgroup: cgroup.clone(), timer_slack_ns };
+    let launched = link.launched(id, descriptors, facts, holdings, end, reaped_before)?;
+    let root = (parent == Parent::Heir).then(Root::of_the_dead);
+    let started = ground.take_over(id, launched, root, cgroup, timer_slack_ns)?;
     Ok(Earlier { id, started, unseen_from })
 }

@@ -66,6 +66,11 @@ impl Home {
         Ok(home)
     }
 
+    /// The directory of a keeper that died, with a copy of its lock. Dropped, it goes, if nothing lives in it.
+    pub(in crate::local) fn of_the_dead(path: PathBuf, lock: OwnedFd) -> Arc<Self> {
+        Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Us, lock })
+    }
+
     /// The keeper's directory, with a copy of its lock.
     pub(in crate::local) fn of_keeper(path: PathBuf, lock: OwnedFd) -> Arc<Self> {
         Arc::new(Self { path, next_leaf: AtomicU64::new(0), owner: Owner::Keeper, lock })
@@ -108,7 +113,8 @@ impl Drop for Home {
 pub(in crate::local) struct Leaf {
     path: PathBuf,
     removed: AtomicBool,
-    _home: Arc<Home>,
+    /// `None` when it is another process that clears the home away.
+    _home: Option<Arc<Home>>,
 }
 
 impl Leaf {
@@ -117,12 +123,12 @@ impl Leaf {
         let number = home.next_leaf.fetch_add(1, Ordering::Relaxed);
         let path = home.path.join(format!("{name}-{number}"));
         fs::create_dir(&path)?;
-        Ok(Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) })
+        Ok(Self { path, removed: AtomicBool::new(false), _home: Some(Arc::clone(home)) })
     }
 
-    /// The cgroup of a program that an earlier server started.
-    pub(in crate::local) fn found(home: &Arc<Home>, path: PathBuf) -> Self {
-        Self { path, removed: AtomicBool::new(false), _home: Arc::clone(home) }
+    /// The cgroup of a program that an earlier server started. A lock of its home must be held meanwhile.
+    pub(in crate::local) fn found(path: PathBuf) -> Self {
+        Self { path, removed: AtomicBool::new(false), _home: None }
     }
 
     /// Its directory, to start a process in.

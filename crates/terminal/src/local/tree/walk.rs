@@ -66,15 +66,21 @@ impl Root {
         Self(Arc::new(AtomicU32::new(launcher)))
     }
 
+    /// A launcher that died before.
+    pub(in crate::local) fn of_the_dead() -> Self {
+        Self::of(Self::LOST)
+    }
+
     /// The launcher has died, and its programs fell to somebody else.
     pub(in crate::local) fn lost(&self) {
         self.0.store(Self::LOST, Ordering::Release);
     }
 
-    fn pid(&self) -> u32 {
+    /// The processes one of which it is. Orphans fall to this one if it started the launcher, else to the last resort.
+    fn pids(&self) -> [u32; 2] {
         match self.0.load(Ordering::Acquire) {
-            Self::LOST => Self::HEIR,
-            launcher => launcher,
+            Self::LOST => [Self::HEIR, std::process::id()],
+            launcher => [launcher; 2],
         }
     }
 
@@ -140,9 +146,9 @@ impl Walk {
         let program_lives = !self.program_was_reaped();
         let (mut living, mut dead) = (Vec::new(), Vec::new());
         // Down from the launcher: a process belongs to the program if its parent does or if it shows a mark.
-        let root = self.root.pid();
-        let mut below = vec![(root, false)];
-        let mut seen = HashSet::from([root]);
+        let roots = self.root.pids();
+        let mut below = roots.map(|root| (root, false)).to_vec();
+        let mut seen = HashSet::from(roots);
         while let Some((parent, inherited)) = below.pop() {
             for &&process in children.get(&parent).into_iter().flatten() {
                 if !seen.insert(process.pid) {
@@ -188,7 +194,7 @@ impl Walk {
     pub(super) fn kill(&self) {
         let mut known: HashSet<u32> = HashSet::new();
         let mut stopped: Vec<OwnedFd> = Vec::new();
-        let mut judged = HashSet::from([self.root.pid()]);
+        let mut judged = HashSet::from(self.root.pids());
         for _ in 0..KILL_LOOKS {
             let mut certain = true;
             for pid in procfs::pids() {
@@ -226,7 +232,7 @@ impl Walk {
         const DEPTH: usize = 1000;
         std::iter::successors(Some(process), |process| Process::look(process.parent))
             .take(DEPTH)
-            .any(|process| process.parent == self.root.pid())
+            .any(|process| self.root.pids().contains(&process.parent))
     }
 
     /// A descriptor for each living process, to wait for its end.

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::front::{self, Field};
-use super::{DESCRIPTION_CHARACTERS, MOST_BYTES, Notice, Parsed, Profile, ProfileError, ProfileName};
+use super::{
+    BadName, DESCRIPTION_CHARACTERS, MOST_BYTES, Notice, Parsed, Profile, ProfileError, ProfileName,
+};
 
 /// Reads a profile. `stem` is the name of its file without the ending, which names a profile that does not name itself.
 ///
@@ -77,13 +79,13 @@ impl Draft {
         match field.key.as_str() {
             "name" => {
                 let name = field.text()?.unwrap_or_default();
-                self.name = Some(name.parse().map_err(|error| field.refuse(error))?);
+                self.name = Some(name.parse().map_err(|error: BadName| field.refuse(error.to_string()))?);
             }
             "aliases" => {
                 let names = field.list()?.unwrap_or_default();
                 self.aliases = names
                     .iter()
-                    .map(|name| name.parse().map_err(|error| field.refuse(error)))
+                    .map(|name| name.parse().map_err(|error: BadName| field.refuse(error.to_string())))
                     .collect::<Result<_, _>>()?;
             }
             "description" => {
@@ -113,8 +115,8 @@ impl Draft {
 }
 
 impl Field {
-    fn refuse(&self, message: impl ToString) -> ProfileError {
-        ProfileError::Field { line: self.line, field: self.key.clone(), message: message.to_string() }
+    fn refuse(&self, message: impl Into<String>) -> ProfileError {
+        ProfileError::Field { line: self.line, field: self.key.clone(), message: message.into() }
     }
 
     /// One piece of text; `None` when the field is empty.

@@ -76,9 +76,7 @@ impl Keeper<'_> {
 
     /// Ends all programs: nobody can reach them any more.
     pub(super) fn end_everything(&mut self) {
-        if let Some(home) = &self.home {
-            home.kill();
-        }
+        self.home.iter().chain(&self.homes).for_each(|home| home.kill());
         // Nobody will say when they may be reaped.
         self.numbers.clear();
         let numbers: Vec<u64> = self.programs.keys().copied().collect();

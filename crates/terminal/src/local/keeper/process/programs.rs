@@ -1,5 +1,7 @@
 //! A keeper's programs: starting them, their ends, and their output while there is no server.
 
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use ptyard_core::TerminalId;
@@ -11,9 +13,10 @@ use super::{About, Keeper, RETRY};
 use crate::local::errors;
 use crate::local::fork::{EXEC_LIMIT, Starting};
 use crate::local::keeper::kept::{Drained, Kept};
-use crate::local::keeper::protocol::ToServer;
+use crate::local::keeper::protocol::{KeptProgram, ToServer};
 use crate::local::keeper::seat::{Outgoing, Phase};
 use crate::local::launcher::Order;
+use crate::local::tree::cgroup::Home;
 
 impl Keeper<'_> {
     /// Does something with a program and lets it go when nothing is left to do for it.
@@ -83,9 +86,38 @@ impl Keeper<'_> {
         self.try_attach();
     }
 
-    fn keep_program(&mut self, number: u64, program: Kept) {
+    /// Keeps a program of a keeper that died. The server has it, and goes on reading.
+    pub(super) fn adopt(&mut self, program: KeptProgram, descriptors: Vec<OwnedFd>) {
+        let id = program.id;
+        if self.numbers.contains_key(&id) {
+            // Only the connection broke.
+            return;
+        }
+        let Some(program) = Kept::found(program, descriptors) else {
+            tracing::error!(%id, "a program will end with its server: too many descriptors are open");
+            return;
+        };
+        let number = self.next_number;
+        self.next_number += 1;
+        self.numbers.insert(id, number);
+        self.keep_program(number, program);
+    }
+
+    /// Guards the cgroups of a keeper that died.
+    pub(super) fn guard(&mut self, path: PathBuf, lock: Option<OwnedFd>) {
+        let is_known = self.home.iter().chain(&self.homes).any(|home| home.path() == path);
+        match lock {
+            Some(lock) if !is_known => self.homes.push(Home::of_the_dead(path, lock)),
+            Some(_) => {}
+            None => {
+                tracing::error!(path = %path.display(), "a cgroup is not guarded: too many descriptors are open");
+            }
+        }
+    }
+
+    pub(super) fn keep_program(&mut self, number: u64, program: Kept) {
         if let Err(error) =
-            epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), EventFlags::IN)
+            epoll::add(&self.epoll, program.pidfd(), About::End(number).data(), program.tells())
         {
             tracing::error!(%error, id = %program.id, "the end of a program cannot be waited for");
         }
@@ -94,11 +126,14 @@ impl Keeper<'_> {
 
     pub(super) fn program_ended(&mut self, number: u64) {
         let Some(program) = self.programs.get_mut(&number) else { return };
-        if !program.look() {
+        let is_news = program.look();
+        if program.exit().is_some() {
+            // A copy of the descriptor may live in the server, so closing ours would not take it out.
+            let _ = epoll::delete(&self.epoll, program.pidfd());
+        }
+        if !is_news {
             return;
         }
-        // A copy of the descriptor may live in the server, so closing ours would not take it out.
-        let _ = epoll::delete(&self.epoll, program.pidfd());
         let (id, exit) = (program.id, program.exit().cloned());
         let is_known = self.numbers.get(&id) == Some(&number);
         if program.is_forgotten() && !(is_known && self.is_attached()) {

@@ -9,8 +9,9 @@ use rustix::net::SocketFlags;
 
 use super::{About, Keeper};
 use crate::local::keeper::kept::Kept;
+use crate::local::keeper::opening::{First, Hello, Upgrade};
 use crate::local::keeper::packet::{self, Packet, Received};
-use crate::local::keeper::protocol::{Hello, PROTOCOL, ToKeeper, ToServer};
+use crate::local::keeper::protocol::{PROTOCOL, ToKeeper, ToServer};
 use crate::local::keeper::seat::{Outgoing, Phase, Seat, Watch};
 
 /// How many servers may wait for the one before them to be gone; of more, the newest are turned away.
@@ -43,7 +44,7 @@ impl Keeper<'_> {
         }
         while let Some(seat) = &self.seat {
             let followed = match packet::receive(seat.socket()) {
-                Ok(Some(received)) => self.follow(&received),
+                Ok(Some(received)) => self.follow(received),
                 Err(Errno::AGAIN) => return,
                 Ok(None) => return self.unseat(),
                 Err(errno) => Err(errno.into()),
@@ -55,15 +56,22 @@ impl Keeper<'_> {
         }
     }
 
-    fn follow(&mut self, received: &Received) -> io::Result<()> {
+    fn follow(&mut self, received: Received) -> io::Result<()> {
         let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.phase == Phase::New {
-            let hello: Hello = received.message()?;
-            seat.push(Outgoing::Plain(Packet::new(&Hello::ours())?));
-            if hello.protocol == PROTOCOL {
-                seat.phase = Phase::Greeted;
+        if matches!(seat.phase, Phase::New | Phase::Greeted) {
+            match received.message() {
+                Ok(First::Hello(hello)) => {
+                    seat.push(Outgoing::Plain(Packet::new(&Hello::ours())?));
+                    seat.phase = if hello.protocol == PROTOCOL { Phase::Greeted } else { Phase::New };
+                    return Ok(());
+                }
+                Ok(First::Upgrade(Upgrade { upgrade })) => {
+                    self.upgrade = Some(upgrade);
+                    return Ok(());
+                }
+                Err(error) if seat.phase == Phase::New => return Err(error),
+                Err(_) => {}
             }
-            return Ok(());
         }
         match received.message()? {
             ToKeeper::Attach { log } => {
@@ -71,6 +79,8 @@ impl Keeper<'_> {
                 seat.phase = Phase::Attaching;
                 self.try_attach();
             }
+            ToKeeper::Home { path } => self.guard(path, received.descriptors.into_iter().next()),
+            ToKeeper::Adopt(program) => self.adopt(program, received.descriptors),
             ToKeeper::Start(order) => self.start((*order).into()),
             ToKeeper::Reap(id) => self.with(id, Kept::reap),
             ToKeeper::CloseInput(id) => self.with(id, Kept::close_input),
@@ -102,6 +112,10 @@ impl Keeper<'_> {
                     Outgoing::OfProgram(packet, *number)
                 }));
             }
+        }
+        for (place, home) in self.homes.iter().enumerate() {
+            let message = ToServer::Home { path: home.path().to_owned() };
+            seat.push(outgoing(&message, |packet| Outgoing::WithLockOf(packet, place)));
         }
         let home = self.home.as_ref().map(|home| home.path().to_owned());
         seat.push(outgoing(&ToServer::Attached { home }, Outgoing::WithLock));
@@ -143,11 +157,14 @@ impl Keeper<'_> {
 
     pub(super) fn flush(&mut self) {
         let Some(seat) = &mut self.seat else { return };
-        let (programs, home) = (&self.programs, &self.home);
+        let (programs, home, homes) = (&self.programs, &self.home, &self.homes);
         let flushed = seat.flush(|outgoing| match outgoing {
             Outgoing::Plain(_) => Some(Vec::new()),
             Outgoing::OfProgram(_, number) => programs.get(number).map(Kept::descriptors),
             Outgoing::WithLock(_) => Some(home.iter().map(|home| home.lock()).collect()),
+            Outgoing::WithLockOf(_, place) => {
+                Some(homes.get(*place).iter().map(|home| home.lock()).collect())
+            }
         });
         let wanted = seat.wanted();
         let watched = flushed.and_then(|()| {

@@ -1,0 +1,190 @@
+//! The remaining controls of a far program: the size through the client, the rest by looking after it there.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
+use ptyard_terminal::local::env::TERMINAL_VARIABLE;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+
+use super::master::Host;
+use crate::shared::{End, ExitWatch, look_after};
+
+/// How long the script that looks after processes may take beyond the grace it was given.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
+
+/// How long after a kill the end may take to be known; then the client is ended, and with it the channel.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long the far shell's word may be on its way after the client has ended.
+const WORD_LAGS: Duration = Duration::from_secs(1);
+
+/// Signals that may wait for the connection.
+const SIGNALS: usize = 16;
+
+/// The controls of the client, which one task polls for its end and others use meanwhile.
+type Shared = Arc<Mutex<Box<dyn Control>>>;
+
+/// Controls of one program. Dropped, they end what lives of it.
+pub(super) struct SshControl {
+    host: Arc<Host>,
+    client: Shared,
+    mark: String,
+    io: Io,
+    exit: ExitWatch,
+    end: End,
+    descendants: watch::Receiver<u32>,
+    signals: mpsc::Sender<(Signal, Target)>,
+    killed: watch::Sender<bool>,
+    runtime: Handle,
+}
+
+impl SshControl {
+    pub(super) fn new(
+        host: Arc<Host>,
+        client: Box<dyn Control>,
+        id: TerminalId,
+        io: Io,
+        end: watch::Receiver<Option<i32>>,
+    ) -> Self {
+        let client = Arc::new(Mutex::new(client));
+        let mark = format!("{TERMINAL_VARIABLE}={id}");
+        let (publish, exit) = watch::channel(None);
+        let (count, descendants) = watch::channel(0);
+        let (signals, received) = mpsc::channel(SIGNALS);
+        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), end, publish, count));
+        tokio::spawn(send_signals(Arc::clone(&host), mark.clone(), received));
+        Self {
+            host,
+            client,
+            mark,
+            io,
+            end: End::awaited(exit.clone()),
+            exit,
+            descendants,
+            signals,
+            killed: watch::Sender::new(false),
+            runtime: Handle::current(),
+        }
+    }
+
+    fn client(&self) -> std::sync::MutexGuard<'_, Box<dyn Control>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Publishes the end: the far shell's word for it, or `lost` when the client ended without.
+async fn watch_end(
+    host: Arc<Host>,
+    client: Shared,
+    mark: String,
+    mut end: watch::Receiver<Option<i32>>,
+    publish: watch::Sender<Option<Exit>>,
+    count: watch::Sender<u32>,
+) {
+    let client_ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx));
+    let code = tokio::select! {
+        biased;
+        code = said(&mut end) => code,
+        _client = client_ended => None,
+    };
+    let code = match code {
+        Some(code) => Some(code),
+        None => tokio::time::timeout(WORD_LAGS, said(&mut end)).await.ok().flatten(),
+    };
+    if code.is_some() {
+        let looked = host.look_after(&mark, &["count"], SCRIPT_LIMIT).await;
+        count.send_replace(looked.map_or(0, |output| look_after::report(&output).found));
+    }
+    publish.send_replace(Some(code.map_or_else(Exit::lost, Exit::exited)));
+}
+
+/// What was said; nothing when the output ended without.
+async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
+    match end.wait_for(Option::is_some).await {
+        Ok(code) => *code,
+        Err(_) => None,
+    }
+}
+
+/// Sends signals one after the other, until the controls are gone.
+async fn send_signals(host: Arc<Host>, mark: String, mut signals: mpsc::Receiver<(Signal, Target)>) {
+    while let Some((signal, target)) = signals.recv().await {
+        let arguments = ["signal", &signal.0.to_string(), look_after::whom(target)];
+        if let Err(error) = host.look_after(&mark, &arguments, SCRIPT_LIMIT).await {
+            tracing::warn!(mark, %error, "a signal was not sent");
+        }
+    }
+}
+
+impl Control for SshControl {
+    fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        self.end.poll(cx)
+    }
+
+    fn resize(&mut self, size: Size) -> Result<(), ControlError> {
+        if matches!(self.io, Io::Tty(_)) && self.exit.borrow().is_some() {
+            return Err(ControlError::Exited);
+        }
+        self.client().resize(size)
+    }
+
+    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
+        if self.exit.borrow().is_some() {
+            return Err(ControlError::Exited);
+        }
+        self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
+            action: "send the signal",
+            message: format!("{SIGNALS} signals wait for the connection already"),
+        })
+    }
+
+    fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
+        let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
+        let (mut exit, killed) = (self.exit.clone(), self.killed.clone());
+        let ending = self.runtime.spawn(async move {
+            let arguments = ["kill", &look_after::tenths(grace)];
+            let report = match host.look_after(&mark, &arguments, grace + SCRIPT_LIMIT).await {
+                Ok(output) => look_after::report(&output),
+                Err(error) => {
+                    tracing::warn!(mark, %error, "the processes there may not have ended");
+                    KillReport::default()
+                }
+            };
+            if tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await.is_err() {
+                let ending = client.lock().unwrap_or_else(PoisonError::into_inner).kill(Duration::ZERO);
+                ending.await;
+            }
+            killed.send_replace(report.survivors.is_empty());
+            report
+        });
+        Box::pin(async move { ending.await.unwrap_or_default() })
+    }
+
+    fn descendants(&mut self) -> u32 {
+        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+    }
+
+    fn tty_state(&mut self) -> Option<TtyState> {
+        None
+    }
+}
+
+impl Drop for SshControl {
+    fn drop(&mut self) {
+        let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
+        let is_over = self.exit.borrow().as_ref().is_some_and(|exit| exit.code.is_some());
+        let nothing_left = is_over && (*self.killed.borrow() || *self.descendants.borrow() == 0);
+        self.runtime.spawn(async move {
+            if !nothing_left && let Err(error) = host.look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
+                tracing::warn!(mark, %error, "the processes there may not have ended");
+            }
+            // The client goes with the last who holds its controls.
+            drop(client);
+        });
+    }
+}

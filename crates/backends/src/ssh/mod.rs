@@ -1,0 +1,215 @@
+//! Programs on other machines, over the system's `ssh`.
+//!
+//! The system's client is what knows the user's configuration: host names, jumps, agents, keys on cards, known hosts.
+//! One connection per host, its *master*, is kept for all programs there; each program is a channel of it, through a
+//! client of its own under the local backend, whose tty carries size and bytes as they are. What the protocol's client
+//! does not tell (the process, how the program ended, that it began at all) the far shell says: see
+//! `shared::greeting`.
+//!
+//! # Invariants
+//! 1. Nobody is asked anything (`BatchMode`): a host key that is not known, or a password that would be needed, is a
+//!    refusal.
+//! 2. Neither arguments nor variables of a program stand on a command line, here or there.
+//! 3. An end without the far shell's word for it is `lost`, whatever code the client ends with.
+
+mod control;
+mod master;
+mod streams;
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ptyard_core::ErrorCode;
+use ptyard_terminal::backend::{
+    Abilities, Backend, BoxFuture, Ceilings, CodeKnown, EndsWith, Grounds, Io, KillReach, Questions, Sink,
+    Source, StartError, StartSpec, Started, Stdin,
+};
+use ptyard_terminal::local::LocalBackend;
+use tokio::sync::{OnceCell, watch};
+
+use self::control::SshControl;
+use self::master::{Host, Hosts};
+use self::streams::{SshSink, SshSource};
+use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
+use crate::shared::{start_error, undisturbed};
+
+/// How long a shell there may take to greet, once the connection stands.
+const GREETING_LIMIT: Duration = Duration::from_secs(30);
+
+/// Which client, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    /// A configuration in place of the user's own (`-F`).
+    pub configuration: Option<PathBuf>,
+}
+
+/// Runs programs on other machines.
+#[derive(Clone)]
+pub struct Ssh {
+    hosts: Arc<Hosts>,
+    /// Clients run here. Made for the first of them, and so is nothing that nobody needs.
+    local: Arc<OnceCell<LocalBackend>>,
+    host: Option<String>,
+}
+
+impl Ssh {
+    /// Hosts as this client knows them. Nothing is connected yet.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { hosts: Arc::new(Hosts::new(client)), local: Arc::default(), host: None }
+    }
+
+    /// The version of the client.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn version(&self) -> Result<String, StartError> {
+        self.hosts.version().await
+    }
+}
+
+impl Backend for Ssh {
+    fn name(&self) -> &'static str {
+        "ssh"
+    }
+
+    fn grounds(&self) -> Grounds {
+        Grounds::Elsewhere
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            kill: KillReach::Related,
+            code: CodeKnown::ShellCode,
+            ends_with: EndsWith::Connection,
+            ..Abilities::EVERYTHING
+        }
+    }
+
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        let refused = |why: &str| Err(start_error(ErrorCode::InvalidArgument, why));
+        if place.is_empty() {
+            return refused("ssh needs a host: ssh:HOST");
+        }
+        if place.starts_with('-') || place.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return refused("the host begins with a dash or holds blanks");
+        }
+        Ok(Arc::new(Self { host: Some(place.to_owned()), ..Self::clone(&self) }))
+    }
+
+    fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
+        let Self { hosts, local, host } = self.clone();
+        Box::pin(undisturbed(async move {
+            let host =
+                host.ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
+            let local = local.get_or_try_init(async || LocalBackend::new()).await.map_err(|error| {
+                start_error(ErrorCode::SpawnFailed, format!("clients cannot be kept together here: {error}"))
+            })?;
+            start(&hosts.host(&host), local, spec).await
+        }))
+    }
+}
+
+async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Result<Started, StartError> {
+    let (_none, unheld) =
+        spec.ceilings.split(|_| Some("nothing there holds programs to limits for us".to_owned()))?;
+    let connection = host.connection().await?;
+    let mut greeting = Greeting::new(&spec, &spec.env, Afterwards::Ends, Far::Usual)?;
+    let io = match spec.io {
+        Io::Tty(size) => Io::Tty(size),
+        // The far shell reads its script even for a program that reads nothing.
+        Io::Pipes(_) => Io::Pipes(Stdin::Pipe),
+    };
+    let far = format!("exec sh -c '{}'", greeting.greeter());
+    let mut argv = connection.client(matches!(io, Io::Tty(_)));
+    argv.push(far);
+    if matches!(io, Io::Tty(_)) {
+        // Transparent from its first moment on: the client would make it so only some time after it connected.
+        let raw = ["sh", "-c", "stty raw -echo; exec \"$@\"", "sh"];
+        argv.splice(0..0, raw.map(str::to_owned));
+    }
+    let client = StartSpec {
+        id: spec.id,
+        argv,
+        cwd: "/".into(),
+        env: connection.environment(),
+        io,
+        ceilings: Ceilings::default(),
+    };
+    let started = local.start(client).await?;
+    let (mut source, mut control) = (started.source, started.control);
+    let mut sink = started.sink.ok_or_else(|| start_error(ErrorCode::Internal, "the client has no input"))?;
+
+    let greeted = greet(&mut *source, &mut *sink, &mut greeting);
+    let (pid, rest) = match tokio::time::timeout(GREETING_LIMIT, greeted).await {
+        Ok(Ok(greeted)) => greeted,
+        Ok(Err(error)) if error.code == ErrorCode::BackendUnreachable => {
+            let exit =
+                tokio::time::timeout(Duration::from_secs(1), poll_fn(|cx| control.poll_exit(cx))).await;
+            let message = format!("ssh {}: {} ({exit:?})", host.name(), error.message);
+            return Err(start_error(error.code, message));
+        }
+        Ok(Err(error)) => return Err(error),
+        Err(_) => return Err(start_error(ErrorCode::BackendUnreachable, "the far shell does not answer")),
+    };
+    if spec.io == Io::Pipes(Stdin::Null) {
+        let _closed = poll_fn(|cx| sink.poll_close(cx)).await;
+    }
+    let (ended, end) = watch::channel(None);
+    let source = SshSource::new(source, greeting.ending(), ended, &rest);
+    let sink: Option<Box<dyn Sink>> = match spec.io {
+        Io::Pipes(Stdin::Null) => None,
+        io => Some(Box::new(SshSink::new(sink, io))),
+    };
+    Ok(Started {
+        source: Box::new(source),
+        sink,
+        control: Box::new(SshControl::new(Arc::clone(host), control, spec.id, spec.io, end)),
+        questions: Questions::Ours,
+        pid: Some(pid),
+        unheld,
+    })
+}
+
+/// Sees the program off; its process id, and what came behind the last word.
+async fn greet(
+    source: &mut dyn Source,
+    sink: &mut dyn Sink,
+    greeting: &mut Greeting,
+) -> Result<(u32, Vec<u8>), StartError> {
+    let (mut room, mut rest, mut program) = ([0; 4096], Vec::new(), 0);
+    loop {
+        let read = poll_fn(|cx| source.poll_read(cx, &mut room)).await.unwrap_or(0);
+        if read == 0 {
+            return Err(greeting.silence());
+        }
+        let mut said = greeting.hear(&room[..read], &mut rest);
+        while let Some(what) = said {
+            match what {
+                Said::Ready(_) => {
+                    let mut script = greeting.script();
+                    while !script.is_empty() {
+                        let written = poll_fn(|cx| sink.poll_write(cx, script)).await;
+                        let written = written.map_err(|_| greeting.silence())?;
+                        script = &script[written..];
+                    }
+                }
+                Said::Pid(pid) => program = pid,
+                Said::Gone => return Ok((program, rest)),
+                Said::Refused(error) => return Err(error),
+            }
+            said = greeting.hear(b"", &mut rest);
+        }
+    }
+}
+
+/// The connections of all hosts, by the name that was asked for.
+type ByName = Mutex<BTreeMap<String, Arc<Host>>>;
+
+fn host_of(hosts: &ByName, name: &str, make: impl FnOnce() -> Host) -> Arc<Host> {
+    let mut hosts = hosts.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(hosts.entry(name.to_owned()).or_insert_with(|| Arc::new(make())))
+}

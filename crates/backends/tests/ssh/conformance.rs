@@ -1,0 +1,31 @@
+//! Other machines conform.
+
+use std::sync::Arc;
+
+use ptyard_terminal::backend::Backend;
+use ptyard_testkit::conformance::{Ground, run_some};
+
+use crate::server::TestServer;
+
+/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
+fn wanted(name: &str) -> bool {
+    std::env::var("CASES").map_or(true, |part| name.contains(&part))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_machines_conform() {
+    let Some(server) = TestServer::start().await else { return };
+    let server = Arc::new(server);
+    let cut = Arc::clone(&server);
+    let ground = Ground {
+        label: "ssh:HOST",
+        backend: Arc::new(server.backend()).at("there").unwrap(),
+        env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
+        cwd: "/".into(),
+        cut: Some(Box::new(move || {
+            cut.cut();
+            Box::pin(async {})
+        })),
+    };
+    run_some(ground, wanted).await.hold_to_page();
+}

@@ -1,0 +1,125 @@
+//! tmux is shared with people: their panes, their hands, their commands.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use ptyard_core::{Cause, Exit, Size, TerminalId};
+use ptyard_terminal::backend::{Backend, Io, Sink, StartSpec, Started};
+use ptyard_testkit::soon;
+
+use crate::server::TestServer;
+
+fn spec(argv: &[&str]) -> StartSpec {
+    StartSpec {
+        id: TerminalId::from_bits(u128::from(std::process::id()) << 32),
+        argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
+        cwd: "/".into(),
+        env: Default::default(),
+        io: Io::Tty(Size::DEFAULT),
+        ceilings: Default::default(),
+    }
+}
+
+/// Reads until `text` has come.
+async fn read_until(program: &mut Started, text: &str) -> String {
+    let (mut all, mut room) = (Vec::new(), [0; 4096]);
+    soon(text, async {
+        while !String::from_utf8_lossy(&all).contains(text) {
+            let read = poll_fn(|cx| program.source.poll_read(cx, &mut room)).await.unwrap();
+            assert!(read > 0, "{:?}", String::from_utf8_lossy(&all));
+            all.extend_from_slice(&room[..read]);
+        }
+    })
+    .await;
+    String::from_utf8(all).unwrap()
+}
+
+async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let written = soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await.unwrap();
+        bytes = &bytes[written..];
+    }
+}
+
+async fn exit(program: &mut Started) -> Exit {
+    let Started { source, control, .. } = program;
+    let mut room = [0; 4096];
+    // The end comes with the output, so whoever waits for it reads.
+    let both = poll_fn(|cx| {
+        while let Poll::Ready(Ok(1..)) = source.poll_read(cx, &mut room) {}
+        control.poll_exit(cx)
+    });
+    soon("the end", both).await
+}
+
+#[tokio::test]
+async fn a_pane_is_taken_over_with_its_history_and_given_back() {
+    let Some(server) = TestServer::new() else { return };
+    server.tmux(&[
+        "new-session",
+        "-d",
+        "-s",
+        "work",
+        "-x",
+        "80",
+        "-y",
+        "24",
+        "sh -c 'echo before; exec cat'",
+    ]);
+    // A name that the other one begins with: exactly the right one is taken.
+    server.tmux(&["new-session", "-d", "-s", "work-2", "exec sleep 600"]);
+    let pid: u32 = server.tmux(&["display-message", "-p", "-t", "=work:0.0", "#{pane_pid}"]).parse().unwrap();
+    let backend = Arc::new(server.backend()).at("work:0.0").unwrap();
+    let mut program = backend.start(spec(&["taken-over"])).await.unwrap();
+    assert_eq!(program.pid, Some(pid));
+    read_until(&mut program, "before").await;
+    let mut sink = program.sink.take().unwrap();
+    write(&mut *sink, b"hello\r").await;
+    read_until(&mut program, "hello").await;
+    // A person types into the same pane.
+    server.tmux(&["send-keys", "-t", "=work:0.0", "person", "Enter"]);
+    read_until(&mut program, "person").await;
+    drop((program, sink));
+    let lives = server.tmux(&["display-message", "-p", "-t", "=work:0.0", "#{pane_pid} #{pane_dead}"]);
+    assert_eq!(lives, format!("{pid} 0"));
+}
+
+#[tokio::test]
+async fn a_pane_that_is_not_there_is_refused() {
+    let Some(server) = TestServer::new() else { return };
+    server.tmux(&["new-session", "-d", "-s", "work-2", "exec sleep 600"]);
+    let backend = Arc::new(server.backend()).at("work:0.0").unwrap();
+    let error = backend.start(spec(&["x"])).await.err().unwrap();
+    assert_eq!(error.code, ptyard_core::ErrorCode::PlaceNotFound, "{error}");
+}
+
+#[tokio::test]
+async fn typing_reaches_the_program_while_a_person_scrolls() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let mut program =
+        backend.start(spec(&["sh", "-c", "echo ready; read -r line; echo got-$line"])).await.unwrap();
+    read_until(&mut program, "ready").await;
+    let panes = server.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
+    let pane = panes.lines().last().unwrap();
+    server.tmux(&["copy-mode", "-t", pane]);
+    let mut sink = program.sink.take().unwrap();
+    write(&mut *sink, b"text\r").await;
+    read_until(&mut program, "got-text").await;
+    assert_eq!(exit(&mut program).await, Exit::exited(0));
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_loses_its_programs_and_the_next_one_runs_more() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let mut program = backend.start(spec(&["sh", "-c", "echo ready; sleep 600"])).await.unwrap();
+    read_until(&mut program, "ready").await;
+    server.tmux(&["kill-server"]);
+    let lost = exit(&mut program).await;
+    assert_eq!((lost.code, lost.signal, lost.cause), (None, None, Cause::Lost));
+    let mut again = backend.start(spec(&["sh", "-c", "echo again"])).await.unwrap();
+    read_until(&mut again, "again").await;
+    assert_eq!(exit(&mut again).await, Exit::exited(0));
+}

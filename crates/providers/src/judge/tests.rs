@@ -1,0 +1,209 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use ptyard_core::turn::Status;
+use ptyard_core::{Moment, Size};
+
+use super::Watch;
+use crate::{Library, Origin, Provider};
+
+const TOY: &str = r#"
+id = "toy"
+name = "A program to test with"
+version = "1.0.0"
+engine = 1
+[anchors]
+prompt = '^>'
+busy = '^\* working'
+ask = '^\? '
+[composer]
+row = "prompt"
+sign = '^>'
+[[rules]]
+id = "ask"
+status = "waiting"
+kind = "permission"
+when = ["ask", "no prompt below ask"]
+[[rules]]
+id = "busy"
+status = "processing"
+when = ["busy"]
+[[rules]]
+id = "prompt"
+status = "ready"
+when = ["prompt in bottom 1"]
+"#;
+
+fn ms(ms: u64) -> Moment {
+    Moment::from_millis(ms)
+}
+
+fn watch(source: &str) -> Watch {
+    let provider = Provider::parse(source, Origin::Local).unwrap();
+    Watch::new(provider, Size::new(80, 24).unwrap(), Moment::EPOCH)
+}
+
+fn show(watch: &mut Watch, rows: &str, at: u64) {
+    watch.output(format!("\x1b[2J\x1b[H{rows}").as_bytes(), ms(at));
+}
+
+fn status(watch: &mut Watch, at: u64) -> Status {
+    watch.advance(ms(at));
+    watch.evidence().status
+}
+
+#[test]
+fn a_composer_that_a_dialog_follows_at_once_is_not_ready() {
+    let mut watch = watch(TOY);
+    show(&mut watch, "> ", 100);
+    show(&mut watch, "? trust this folder", 250);
+    assert_eq!(status(&mut watch, 1000), Status::WaitingUserAnswer);
+    assert!(watch.changes().iter().all(|change| !change.evidence.status.is_ready()));
+}
+
+#[test]
+fn nothing_that_is_known_is_unknown_and_never_ready() {
+    let mut watch = watch(TOY);
+    show(&mut watch, "> ", 100);
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    show(&mut watch, "something else", 2000);
+    assert_eq!(status(&mut watch, 3000), Status::Unknown);
+}
+
+#[test]
+fn law_09_ready_from_before_the_message_does_not_count_after_it() {
+    let mut watch = watch(TOY);
+    show(&mut watch, "> do it", 100);
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    watch.dispatched(ms(1000));
+    assert_eq!(watch.evidence().status, Status::Processing);
+    show(&mut watch, "* working\r\n> ", 1300);
+    show(&mut watch, "done\r\n> ", 2000);
+    assert_eq!(status(&mut watch, 2100), Status::Processing, "it has to hold");
+    assert_eq!(status(&mut watch, 2400), Status::Completed);
+}
+
+#[test]
+fn a_short_false_start_of_work_is_no_work() {
+    let mut watch = watch(TOY);
+    let report = |watch: &mut Watch, state: &str, at| {
+        watch.output(format!("\x1b]7501;state={state}:app=toy\x1b\\").as_bytes(), ms(at));
+    };
+    report(&mut watch, "idle", 100);
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    report(&mut watch, "working", 1000);
+    report(&mut watch, "idle", 1020);
+    watch.advance(ms(3000));
+    assert!(watch.changes().iter().all(|change| change.evidence.status != Status::Processing));
+    report(&mut watch, "working", 3000);
+    assert_eq!(status(&mut watch, 3100), Status::Processing);
+}
+
+#[test]
+fn reports_that_are_cut_anywhere_or_too_long_are_read_or_dropped() {
+    let mut watch = watch(TOY);
+    for (at, byte) in b"\x1b]7501;state=idle:app=toy\x07".iter().enumerate() {
+        watch.output(&[*byte], ms(100 + at as u64));
+    }
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    let long = format!("\x1b]7501;state=working:msg={}\x07", "A".repeat(9000));
+    watch.output(long.as_bytes(), ms(1000));
+    assert_eq!(status(&mut watch, 2000), Status::Idle);
+    watch.output(b"\x1b]7501;state=sleeping\x07", ms(2000));
+    assert_eq!(status(&mut watch, 3000), Status::Idle);
+}
+
+#[test]
+fn a_question_on_the_screen_beats_a_report_from_before_it() {
+    let mut watch = watch(TOY);
+    watch.output(b"\x1b]7501;state=working\x07", ms(100));
+    show(&mut watch, "* working\r\n? may I", 200);
+    assert_eq!(status(&mut watch, 1000), Status::WaitingUserAnswer);
+    // It was answered: the report is ahead of the frame.
+    watch.output(b"\x1b]7501;state=working\x07", ms(1500));
+    assert_eq!(status(&mut watch, 1600), Status::Processing);
+}
+
+#[test]
+fn a_program_that_fell_silent_is_not_believed_for_ever() {
+    let mut watch = watch(TOY);
+    watch.output(b"\x1b]7501;state=working\x07", ms(100));
+    show(&mut watch, "> ", 200);
+    assert_eq!(status(&mut watch, 9000), Status::Processing);
+    assert_eq!(status(&mut watch, 12_000), Status::Idle);
+}
+
+#[test]
+fn a_shell_prompt_ends_what_a_program_reported() {
+    let mut watch = watch(TOY);
+    watch.output(b"\x1b]7501;state=working\x07", ms(100));
+    assert_eq!(status(&mut watch, 500), Status::Processing);
+    watch.output(b"\x1b]133;A\x07", ms(600));
+    assert_eq!(status(&mut watch, 4000), Status::Unknown);
+}
+
+fn bundled(id: &str) -> Watch {
+    let provider = Library::one_bundled(id).unwrap().unwrap();
+    Watch::new(Arc::clone(&provider), Size::new(80, 24).unwrap(), Moment::EPOCH)
+}
+
+#[test]
+fn any_program_is_ready_when_it_has_been_quiet() {
+    let mut watch = bundled("generic");
+    watch.output(b"hello\r\n", ms(100));
+    assert_eq!(status(&mut watch, 500), Status::Processing);
+    watch.output(b"> ", ms(600));
+    assert_eq!(status(&mut watch, 1200), Status::Processing);
+    assert_eq!(status(&mut watch, 1500), Status::Idle);
+    watch.dispatched(ms(2000));
+    watch.output(b"do it\r\nworking\r\n", ms(2010));
+    assert_eq!(status(&mut watch, 2500), Status::Processing);
+    assert_eq!(status(&mut watch, 4000), Status::Completed);
+}
+
+#[test]
+fn any_program_that_reports_is_believed() {
+    let mut watch = bundled("generic");
+    watch.output(b"\x1b]7501;state=working\x07hello", ms(100));
+    assert_eq!(status(&mut watch, 5000), Status::Processing);
+    watch.output(b"\x1b]7501;state=done\x07", ms(5000));
+    assert_eq!(status(&mut watch, 5500), Status::Completed);
+}
+
+#[test]
+fn a_shell_is_ready_at_its_prompt_alone() {
+    let mut watch = bundled("shell");
+    watch.output(b"user@host:~$ ", ms(100));
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    watch.output(b"sleep 5\r\n", ms(1000));
+    watch.dispatched(ms(1000));
+    assert_eq!(status(&mut watch, 4000), Status::Processing);
+    watch.output(b"user@host:~$ ", ms(6000));
+    assert_eq!(status(&mut watch, 7000), Status::Completed);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn once_it_is_quiet_the_status_does_not_depend_on_how_the_output_was_cut(
+        frames in proptest::collection::vec(0_usize..5, 1..12),
+        cuts in proptest::collection::vec(1_usize..9, 1..40),
+    ) {
+        const FRAMES: [&str; 5] = ["> ", "* working\r\n> ", "? may I", "nothing known", "\x1b]7501;state=idle\x07> x"];
+        let output: String = frames.iter().map(|&at| format!("\x1b[2J\x1b[H{}", FRAMES[at])).collect();
+        let mut whole = watch(TOY);
+        whole.output(output.as_bytes(), ms(0));
+        let mut cut = watch(TOY);
+        let mut rest = output.as_bytes();
+        for len in cuts.iter().cycle() {
+            let (piece, after) = rest.split_at((*len).min(rest.len()));
+            cut.output(piece, ms(0));
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(status(&mut whole, 60_000), status(&mut cut, 60_000));
+    }
+}
