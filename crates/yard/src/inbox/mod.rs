@@ -1,7 +1,7 @@
 //! Mail between terminals.
 //!
 //! The way the data goes: [`Yard::send`] writes the message into the store and answers; whoever hands mail over to the
-//! receiver (the [`Pump`] of its agent) is woken by the change, claims what comes next, and has the terminal's actor type
+//! receiver (the pump of its agent) is woken by the change, claims what comes next, and has the terminal's actor type
 //! it. Nobody else delivers: every other path only wakes it. What becomes of an attempt comes back as a [`Word`] and is
 //! written into the store before anything else of that receiver is claimed.
 
@@ -17,6 +17,8 @@ pub use look::Which;
 pub use ptyard_store::inbox::{Message, MessageState, Page, Purpose, Turn, Urgency};
 pub use send::{SendSpec, Until};
 
+use ptyard_store::wait;
+use ptyard_terminal::Terminal;
 use serde_json::json;
 
 use crate::entry::Entry;
@@ -29,16 +31,21 @@ use crate::yard::Yard;
 const SETTLED_KEPT: u32 = 20_000;
 
 impl Yard {
-    /// Settles what an earlier server left half done. Whether anything of it was typed cannot be known here.
+    /// Settles what an earlier server left half done. An attempt is noted beside the log before its first byte is typed: one
+    /// without a note waits again; any other is uncertain, until its terminal's actor finds evidence.
     pub(crate) fn find_earlier_mail(&self) -> Result<(), YardError> {
         let store = &self.inner.store;
-        for left in ptyard_store::wait(store.take_over(self.inner.owner.clone()))? {
-            ptyard_store::wait(store.lose(left.id, "server_died".to_owned()))?;
-            for message in left.messages {
-                tracing::warn!(id = %message.id, to = %message.to, "a message may have been delivered while the server died");
+        for left in wait(store.take_over(self.inner.owner.clone()))? {
+            let note = Terminal::noted(&self.inner.state.terminal(left.receiver));
+            let why = "server_died".to_owned();
+            if note.is_some_and(|note| note.attempt == left.id) {
+                wait(store.lose(left.id, why))?;
+                tracing::warn!(to = %left.receiver, attempt = %left.id, "mail may have been delivered while the server died");
+            } else {
+                wait(store.abort(left.id, why))?;
             }
         }
-        ptyard_store::wait(store.forget_settled(SETTLED_KEPT))?;
+        wait(store.forget_settled(SETTLED_KEPT))?;
         Ok(())
     }
 

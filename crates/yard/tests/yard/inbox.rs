@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ptyard_core::turn::Epoch;
 use ptyard_core::{AttemptId, ErrorCode};
+use ptyard_terminal::agent::Note;
 use ptyard_terminal::backend::BoxFuture;
 use ptyard_testkit::soon;
 use ptyard_yard::inbox::{
@@ -236,16 +238,24 @@ async fn a_sender_waits_no_longer_than_it_said_and_no_longer_than_there_is_hope(
 }
 
 #[tokio::test]
-async fn law_13_after_a_restart_mail_is_there_and_what_was_under_way_is_uncertain() {
+async fn law_13_after_a_restart_untyped_mail_waits_and_what_may_have_been_typed_is_uncertain() {
     let stage = Stage::scripted();
-    let (at, _script) = stage.play().await;
-    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
-    let under_way = send(&stage.yard, &at, "under way").await;
-    agent.took(1).await;
-    let waiting = send(&stage.yard, &at, "waiting").await;
+    let mut sent = Vec::new();
+    for is_noted in [true, false] {
+        let (at, _script) = stage.play().await;
+        let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+        sent.push(send(&stage.yard, &at, "under way").await);
+        let attempt = agent.took(1).await;
+        if is_noted {
+            let note = Note { attempt, epoch: Epoch(1), from: 0 };
+            let file = stage.log_directory(sent[0].to).join("attempt");
+            std::fs::write(file, serde_json::to_vec(&note).unwrap()).unwrap();
+        }
+        sent.push(send(&stage.yard, &at, "waiting").await);
+    }
     let state = stage.directory.path().join("state");
     let Stage { yard, backend, directory, .. } = stage;
-    drop((yard, agent));
+    drop(yard);
     let again = async {
         loop {
             match Yard::with_backends(YardConfig::new(&state), vec![Box::new(backend.clone())]) {
@@ -255,10 +265,18 @@ async fn law_13_after_a_restart_mail_is_there_and_what_was_under_way_is_uncertai
         }
     };
     let yard = soon("the lock is free", again).await;
-    let told = yard.message(under_way.id).await.unwrap();
-    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Uncertain, Some("server_died")));
-    let told = yard.message(waiting.id).await.unwrap();
-    assert_eq!((told.state, told.text.as_str()), (MessageState::Pending, "waiting"));
+    let mut told = Vec::new();
+    for message in sent {
+        let found = yard.message(message.id).await.unwrap();
+        assert_eq!((found.seq, &found.text), (message.seq, &message.text));
+        told.push((found.state, found.reason));
+    }
+    let why = Some("server_died".to_owned());
+    let waiting = (MessageState::Pending, None);
+    assert_eq!(
+        told,
+        [(MessageState::Uncertain, why.clone()), waiting.clone(), (MessageState::Pending, why), waiting]
+    );
     drop(directory);
 }
 
