@@ -118,7 +118,7 @@ pub(super) async fn session(place: &Place, command: SessionCommand) -> Result<u8
     let mut client = place.client().await?;
     match command {
         SessionCommand::List => {
-            place.show(&client.sessions().await?, |all| all.iter().map(line).collect())?
+            place.show(&client.sessions().await?, |all| all.iter().map(line).collect())?;
         }
         SessionCommand::Show { name } => place.show(&client.session(&name).await?, details)?,
         SessionCommand::Shutdown { name } => {
@@ -128,7 +128,7 @@ pub(super) async fn session(place: &Place, command: SessionCommand) -> Result<u8
                     printable(&session.name),
                     session.members.len()
                 )
-            })?
+            })?;
         }
     }
     Ok(status::DONE)

@@ -30,7 +30,7 @@ pub(super) async fn send(place: &Place, args: SendArgs) -> Result<u8, Failure> {
         timeout_ms: args.timeout.map(wait::milliseconds).transpose()?,
     };
     let message = place.client().await?.send_message(&args.to, &request).await?;
-    place.show(&message, |message| line(message))?;
+    place.show(&message, line)?;
     Ok(if wait.is_none_or(|wait| has_come(wait, &message)) { status::DONE } else { status::FAILED })
 }
 

@@ -27,7 +27,7 @@ async fn law_13_mail_is_accepted_looked_at_taken_back_and_sent_again() {
     let second: MessageInfo = serde_json::from_slice(&waited.body).unwrap();
     assert_eq!((second.seq, second.state.as_str()), (2, "pending"));
     let page: Vec<MessageInfo> = site.get("/v1/terminals/worker/inbox?most=1").await;
-    assert_eq!(page, [sent.clone()]);
+    assert_eq!(page, std::slice::from_ref(&sent));
     let page: Vec<MessageInfo> = site.get(&format!("/v1/terminals/worker/inbox?after={}", sent.id)).await;
     assert_eq!(page, [second]);
     let path = format!("/v1/messages/{}", sent.id);
