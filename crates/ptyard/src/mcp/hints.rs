@@ -28,6 +28,9 @@ pub(super) const fn of(code: ErrorCode) -> &'static str {
         | C::StateForeign
         | C::StoreDamaged
         | C::StoreNewer
+        | C::IncompatibleKeeper
+        | C::IncompatibleState
+        | C::Replaced
         | C::BackendUnreachable
         | C::PlaceNotFound
         | C::UnknownMessage
