@@ -2,8 +2,9 @@
 //!
 //! A version reads the forms from [`OLDEST`] to [`FORMAT`] and refuses any other, before it touches anything.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
@@ -51,7 +52,13 @@ pub(crate) fn check(root: &Path) -> Result<Option<u32>, YardError> {
 /// Says that the directory has this version's form now.
 pub(crate) fn write(root: &Path) -> Result<(), YardError> {
     let part = root.join("format.part");
-    fs::write(&part, format!("{FORMAT} {VERSION}\n"))
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&part)
+        .and_then(|mut file| writeln!(file, "{FORMAT} {VERSION}"))
         .and_then(|()| fs::rename(&part, file(root)))
         .map_err(|error| unwritable(&file(root), &error))
 }

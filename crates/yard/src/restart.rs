@@ -83,7 +83,7 @@ impl Yard {
                     registry.short_ids.keep(entry.record.session_id);
                     registry.insert(Arc::clone(&entry));
                 }
-                self.find_earlier_member(&self.inner.state.terminal(id), &entry);
+                self.find_earlier_member(&self.inner.state.terminal(id));
             }
             Ok(None) => wait(self.inner.store.remove_terminal(id))?,
             Err(error) if is_of_the_disk(&error) => return Err(error),

@@ -137,6 +137,7 @@ impl Yard {
         let yard = Self { inner: Arc::new(inner) };
         match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
             Ok(()) => {
+                yard.attend_earlier_members();
                 yard.resume_handoffs();
                 Ok(yard)
             }

@@ -19,6 +19,7 @@ use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::args::AttachArgs;
 use crate::client::{Client, ClientError, InputSink, OutputStream, StreamItem, Typing};
@@ -88,6 +89,12 @@ fn internal(error: &io::Error) -> Failure {
     Failure::new(ErrorCode::Internal, format!("attach: {error}"))
 }
 
+/// A stream that breaks sooner than this was no use. Servers take a few milliseconds to start.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// So many streams in a row that broke at once, and the next would too.
+const MOST_BROKEN_AT_ONCE: u32 = 5;
+
 /// Looks and types until something ends it.
 async fn view(
     place: &Place,
@@ -99,6 +106,7 @@ async fn view(
 ) -> Result<Left, Failure> {
     let mut typed = read_keys();
     let mut next = None;
+    let mut broken_at_once = 0;
     loop {
         let offset = match next {
             Some(offset) => offset,
@@ -110,6 +118,7 @@ async fn view(
             }
         };
         let typing = if args.read_only { Typing::No } else { Typing::Yes };
+        let began = Instant::now();
         let (mut stream, input) = client.stream(id, Some(offset), typing).await?;
         let sender = Sender::start(input);
         if args.resize {
@@ -125,7 +134,11 @@ async fn view(
                 sender.finish().await;
                 next = None;
             }
-            Follows::OtherServer => {
+            Follows::OtherServer(why) => {
+                broken_at_once = if began.elapsed() < AT_ONCE { broken_at_once + 1 } else { 0 };
+                if broken_at_once == MOST_BROKEN_AT_ONCE {
+                    return Err(why.into());
+                }
                 next = stream.next_offset().or(Some(offset));
                 client = tokio::select! {
                     client = place.client() => client?,
@@ -143,7 +156,7 @@ enum Follows {
     /// The screen has to be painted anew.
     Gap,
     /// The server is gone or goes, and the program is not: another one has the rest of the output.
-    OtherServer,
+    OtherServer(ClientError),
 }
 
 /// Paints the screen as it is now and gives the offset it shows.
@@ -199,7 +212,7 @@ async fn follow(
     loop {
         let event = tokio::select! {
             item = stream.next() => match item {
-                Err(ClientError::Replaced | ClientError::Broken(_)) => return Ok(Follows::OtherServer),
+                Err(why @ (ClientError::Replaced | ClientError::Broken(_))) => return Ok(Follows::OtherServer(why)),
                 item => Event::Stream(item?),
             },
             keys = typed.recv() => Event::Keys(keys),

@@ -170,7 +170,7 @@ fn nothing_of_programs_variables_and_tokens_is_logged_stored_or_shown() {
     let mut stored = Vec::new();
     files(yard.state(), &mut stored);
     let names: Vec<_> = stored.iter().filter_map(|file| file.file_name()?.to_str()).collect();
-    for expected in ["terminal.json", "keys", "keeper.log"] {
+    for expected in ["ptyard.db", "cursor", "keeper.log"] {
         assert!(names.contains(&expected), "{expected} was looked at: {names:?}");
     }
     for file in &stored {

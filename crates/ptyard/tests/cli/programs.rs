@@ -65,7 +65,7 @@ fn case_v02_the_callers_path_goes_along_and_its_secrets_do_not() {
 #[test]
 fn exec_asks_for_what_its_options_say() {
     let fake = Fake::answering(&window());
-    let line = "exec --tty --size 120x40 --backend docker --name n --cwd sub --yield-ms 5 --max-tokens 7 --until exit \
+    let line = "exec --tty --size 120x40 --backend local --name n --cwd sub --yield-ms 5 --max-tokens 7 --until exit \
         --until regex:a:b --shell zsh -c ls";
     let mut command = fake.command(&line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>());
     command.current_dir("/usr").output().unwrap();

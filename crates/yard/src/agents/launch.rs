@@ -12,6 +12,7 @@ use ptyard_core::{SessionId, Size, TerminalId};
 use ptyard_providers::Provider;
 use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
 use ptyard_store::SessionName;
+use ptyard_terminal::agent::Earlier;
 use ptyard_terminal::backend::Io;
 
 use super::deliver::Deliverer;
@@ -180,7 +181,7 @@ impl Yard {
             roster.join(member.clone());
             notices.extend(roster.crowd(&member.session));
         }
-        self.attend(&entry, provider.id()).await;
+        self.attend(&entry, provider.id(), None).await;
         if let Some(first) = &planned.first_message {
             let first = SendSpec { purpose: inbox::Purpose::Notice, ..SendSpec::new(first.clone()) };
             self.send(&TerminalRef::Id(entry.id()), first).await?;
@@ -189,8 +190,8 @@ impl Yard {
     }
 
     /// Has the turns of an agent kept, and its mail handed over.
-    async fn attend(&self, entry: &Arc<Entry>, provider: &str) {
-        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider).await;
+    async fn attend(&self, entry: &Arc<Entry>, provider: &str, earlier: Option<Earlier>) {
+        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider, earlier).await;
         let Some(turns) = turns else { return };
         let deliverer = Deliverer::new(entry, turns);
         if let Err(error) = self.hand_over_mail(&TerminalRef::Id(entry.id()), deliverer) {
@@ -253,17 +254,30 @@ impl Yard {
     }
 
     /// Takes up an agent of an earlier server.
-    pub(crate) fn find_earlier_member(&self, directory: &Path, entry: &Arc<Entry>) {
-        let Some(member) = team::kept(directory) else { return };
-        let provider = member.provider.clone();
-        self.inner.team.roster().join(member);
-        if entry.has_exited() {
-            return;
+    pub(crate) fn find_earlier_member(&self, directory: &Path) {
+        if let Some(member) = team::kept(directory) {
+            self.inner.team.roster().join(member);
         }
-        let (yard, entry) = (self.clone(), Arc::clone(entry));
-        tokio::spawn(async move {
-            yard.attend(&entry, &provider).await;
-        });
+    }
+
+    /// Goes on with the turns and the mail of agents that an earlier server ran. After [`Yard::find_earlier_mail`], which
+    /// says what is doubtful.
+    pub(crate) fn attend_earlier_members(&self) {
+        let entries: Vec<_> = self.registry().all().filter(|entry| !entry.has_exited()).cloned().collect();
+        for entry in entries {
+            let provider = self.inner.team.roster().member(entry.id()).map(|member| member.provider.clone());
+            let Some(provider) = provider else { continue };
+            let yard = self.clone();
+            tokio::spawn(async move {
+                match yard.on_record(&entry).await {
+                    Ok(earlier) => yard.attend(&entry, &provider, Some(earlier)).await,
+                    // Without it mail could overtake what is in doubt: better none than wrong.
+                    Err(error) => {
+                        tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent")
+                    }
+                }
+            });
+        }
     }
 }
 

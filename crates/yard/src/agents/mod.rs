@@ -8,6 +8,7 @@ mod judge;
 pub(crate) mod launch;
 mod mail;
 pub mod profile;
+mod record;
 pub mod roster;
 mod session;
 mod status;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ptyard_core::TerminalId;
 use ptyard_providers::library::{Reloaded, files};
 use ptyard_providers::{Library, Origin, Provider};
-use ptyard_terminal::agent::TurnEvents;
+use ptyard_terminal::agent::{Agent, Earlier, TurnEvents};
 
 use super::handoff::Handoffs;
 use super::judge;
@@ -65,9 +65,16 @@ impl Team {
     }
 
     /// Tells a terminal's actor what runs in it. What it tells of its turns from now on.
-    pub(crate) async fn attend(&self, state: &Path, entry: &Entry, provider: &str) -> Option<TurnEvents> {
+    /// `earlier` is what is on record of it.
+    pub(crate) async fn attend(
+        &self,
+        state: &Path,
+        entry: &Entry,
+        provider: &str,
+        earlier: Option<Earlier>,
+    ) -> Option<TurnEvents> {
         let provider = self.provider(state, provider)?;
-        match entry.terminal.attend(judge::agent(&provider)).await {
+        match entry.terminal.attend(Agent { earlier, ..judge::agent(&provider) }).await {
             Ok(events) => Some(events),
             Err(error) => {
                 tracing::debug!(%error, id = %entry.id(), "it ended before it was attended");

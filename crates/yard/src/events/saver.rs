@@ -1,8 +1,10 @@
 //! Writes events down behind those who tell them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptyard_store::{EventRow, StoreError};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::events::Shared;
@@ -109,6 +111,16 @@ fn row(event: &Event) -> EventRow {
         at: event.at,
         kind: event.kind.clone().into_owned(),
         terminal: event.id,
-        data: event.data.to_string(),
+        data: written_down(event).to_string(),
+    }
+}
+
+/// The words of programs go into their logs and nowhere else, so of what a program called itself or said only the fact
+/// is written down.
+fn written_down(event: &Event) -> Cow<'_, Value> {
+    match (event.kind.as_ref(), &event.data) {
+        ("title" | "notification", _) => Cow::Owned(json!({ "words": "not kept" })),
+        ("program_status", data) => Cow::Owned(json!({ "state": data["state"], "words": "not kept" })),
+        (_, data) => Cow::Borrowed(data),
     }
 }

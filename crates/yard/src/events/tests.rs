@@ -37,7 +37,7 @@ async fn case_api02_what_left_the_memory_is_read_from_the_store() {
     let id = TerminalId::from_bits(9);
     let mut follower = events.since(Some(0));
     for n in 1..=last {
-        events.push("title", Some(id), json!({ "title": n }));
+        events.push("resized", Some(id), json!({ "cols": n }));
         // Nobody can be ahead of the saver by more than the memory holds.
         if n % 1_000 == 0 {
             while events.shared.store.events_since(n - 1, 1).await.unwrap().events.is_empty() {
@@ -49,8 +49,8 @@ async fn case_api02_what_left_the_memory_is_read_from_the_store() {
     let mut late = events.since(Some(3));
     for seq in 4..=last {
         let event = late.next().await;
-        assert_eq!((event.seq, event.kind.as_ref(), event.id), (seq, "title", Some(id)));
-        assert_eq!(event.data, json!({ "title": seq }));
+        assert_eq!((event.seq, event.kind.as_ref(), event.id), (seq, "resized", Some(id)));
+        assert_eq!(event.data, json!({ "cols": seq }));
     }
     assert!(late.next_kept().await.is_none());
 }
@@ -113,4 +113,28 @@ async fn numbers_of_an_earlier_version_are_not_given_again() {
     let mut stream = events.since(None);
     events.push("started", None, Value::Null);
     assert_eq!(stream.next().await.seq, 701);
+}
+
+#[tokio::test]
+async fn the_words_of_programs_are_told_and_not_written_down() {
+    let directory = tempfile::tempdir().unwrap();
+    let events = events_in(directory.path());
+    let mut follower = events.since(Some(0));
+    let said = [
+        ("title", json!({ "title": "secret" })),
+        ("notification", json!({ "title": "secret", "body": "secret" })),
+        ("program_status", json!({ "state": "working", "message": "secret" })),
+    ];
+    for (kind, data) in said {
+        events.push(kind, None, data.clone());
+        assert_eq!(follower.next().await.data, data);
+    }
+    events.close().await;
+    drop((events, follower));
+    let mut stream = events_in(directory.path()).since(Some(0));
+    for kind in ["title", "notification", "program_status"] {
+        let event = stream.next().await;
+        assert_eq!(event.kind, kind);
+        assert!(!event.data.to_string().contains("secret"), "{}", event.data);
+    }
 }

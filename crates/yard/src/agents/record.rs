@@ -1,0 +1,33 @@
+//! What is on record of an agent that an earlier server ran.
+
+use ptyard_core::turn::{Epoch, Recovered};
+use ptyard_store::inbox::{MessageState, Page, Select};
+use ptyard_terminal::Terminal;
+use ptyard_terminal::agent::Earlier;
+
+use crate::entry::Entry;
+use crate::error::YardError;
+use crate::yard::Yard;
+
+impl Yard {
+    /// The turn that an agent was in, and the mail of which it is not known whether it arrived: the note beside its log
+    /// says what may have been typed, the store what became of it.
+    pub(super) async fn on_record(&self, entry: &Entry) -> Result<Earlier, YardError> {
+        let (id, store) = (entry.id(), &self.inner.store);
+        let note = Terminal::noted(&self.inner.state.terminal(id));
+        let epoch = note.map_or(Epoch::default(), |note| note.epoch);
+        if let Some(open) = store.open_turn(id).await? {
+            let at = open.offset.unwrap_or_else(|| entry.terminal.log().bounds().end);
+            let recovered = Recovered::Taken { attempt: open.attempt, at };
+            return Ok(Earlier { epoch, recovered, text: None });
+        }
+        let doubtful = Select { receiver: Some(id), states: vec![MessageState::Uncertain] };
+        let doubtful = store.messages(doubtful, Page { most: Page::MOST, ..Page::default() }).await?;
+        let noted = note.and_then(|note| {
+            let message = doubtful.into_iter().find(|message| message.attempt == Some(note.attempt))?;
+            Some((Recovered::Noted { attempt: note.attempt, from: note.from }, message.text))
+        });
+        let (recovered, text) = noted.unzip();
+        Ok(Earlier { epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
+    }
+}
