@@ -393,9 +393,13 @@ impl Actor {
         if let Some(exit) = self.end_now(now) {
             self.queue.end_all(self.now.end);
             self.sink = None;
+            // A server before this one that sealed it told of it, too, or left a gap that readers are told of.
+            let is_news = !self.log.is_sealed();
             self.log.seal(&serde_json::to_string(&exit).unwrap_or_default());
             self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
-            self.observer.event(TerminalEvent::Exited(exit, now));
+            if is_news {
+                self.observer.event(TerminalEvent::Exited(exit, now));
+            }
             self.agent_exited(now);
         }
         let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());

@@ -282,6 +282,12 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Whether the end of the program's output is marked, by this writer or one before.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.shared.seal.get().is_some()
+    }
+
     /// Marks the published end as the end of the program's output. Done in the ring's reserved header, so it cannot
     /// fail. Bytes can still be added. A second seal changes nothing.
     ///
