@@ -166,11 +166,18 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Asks the next server when one was replaced before it answered. For questions, which change nothing.
+/// Asks the next server when one was replaced before it answered, or was gone when it was asked. For questions, which
+/// change nothing.
 async fn again<F: Future<Output = Result<u8, Failure>>>(mut ask: impl FnMut() -> F) -> Result<u8, Failure> {
+    /// A connection that broke as often as this does not break because a server left.
+    const MOST_BROKEN: u32 = 3;
+    let mut broken = 0;
     loop {
         match ask().await {
             Err(failure) if failure.code() == Some(ErrorCode::Replaced) => {}
+            Err(failure) if failure.code() == Some(ErrorCode::Stopping) && broken < MOST_BROKEN => {
+                broken += 1
+            }
             answered => return answered,
         }
     }

@@ -89,6 +89,22 @@ fn case_sec04_an_agent_that_starts_another_is_known_by_its_token() {
 }
 
 #[test]
+fn case_sec04_an_agent_sends_in_its_own_name_and_in_no_other() {
+    let yard = Yard::new();
+    let other = launch(&yard, &["--name", "other"], "sleep 600");
+    let inner = format!(
+        "{PTYARD} --json send other plain; {PTYARD} --json send other forged --from other; echo all-done; sleep 600"
+    );
+    let sender = launch(&yard, &["--name", "sender"], &inner);
+    let printed = printed_with(&yard, &id(&sender), "all-done");
+    assert!(printed.contains("\"forbidden\""), "{printed}");
+    let mail = yard.json(&["inbox", &id(&other), "--all"]);
+    let mail = mail.as_array().unwrap();
+    assert_eq!(mail.len(), 1, "{mail:?}");
+    assert_eq!(mail[0]["from"], sender["id"]);
+}
+
+#[test]
 fn profiles_are_listed_and_what_cannot_be_launched_is_told() {
     let yard = Yard::new();
     let own = yard.state().join("profiles");

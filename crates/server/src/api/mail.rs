@@ -30,7 +30,8 @@ pub enum AwaitMail {
 pub struct SendRequest {
     /// The text, at most 1 MiB.
     pub text: String,
-    /// The terminal that sends: full id, short id or unique name. Without it a person does.
+    /// The terminal in whose name a person sends: full id, short id or unique name. A terminal that shows its token sends
+    /// in its own name, and in no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The same text sent again to this terminal under the same key is the same message.

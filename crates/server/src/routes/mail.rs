@@ -4,6 +4,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use ptyard_core::ErrorCode;
+use ptyard_yard::agents::framing::Purpose;
 use ptyard_yard::inbox::{Page, Which};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -12,6 +14,7 @@ use crate::api::{ErrorReply, MessageInfo, SendRequest};
 use crate::error::ApiError;
 use crate::extract::{At, Params, Payload};
 use crate::routes::Shared;
+use crate::speaker::Speaker;
 use crate::translate;
 
 /// Sends a message. The answer says that it is on disk; its delivery is waited for only when that is asked.
@@ -20,11 +23,22 @@ use crate::translate;
     responses((status = 200, body = MessageInfo), (status = "default", body = ErrorReply)))]
 pub(crate) async fn send(
     State(shared): State<Shared>,
+    speaker: Speaker,
     At(at): At,
     Payload(request): Payload<SendRequest>,
 ) -> Result<Json<MessageInfo>, ApiError> {
     let (spec, wait) = translate::send_spec(request)?;
-    let mut message = shared.yard.send(&at, spec).await?;
+    let speaker = speaker.terminal(&shared.yard)?;
+    let mut message = match speaker {
+        Some(speaker) => {
+            let claimed = spec.from.map(|from| shared.yard.info(&from)).transpose()?;
+            if claimed.is_some_and(|claimed| claimed.id != speaker) {
+                return Err(ApiError::new(ErrorCode::Forbidden, "a terminal sends in its own name only"));
+            }
+            shared.yard.tell(Some(speaker), Some(&at), &spec.text, Purpose::Message, spec.key).await?.message
+        }
+        None => shared.yard.send(&at, spec).await?,
+    };
     if let Some((until, at_most)) = wait {
         message = shared.yard.await_message(message.id, until, at_most).await?;
     }

@@ -273,7 +273,7 @@ impl Yard {
                     Ok(earlier) => yard.attend(&entry, &provider, Some(earlier)).await,
                     // Without it mail could overtake what is in doubt: better none than wrong.
                     Err(error) => {
-                        tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent")
+                        tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent");
                     }
                 }
             });
