@@ -66,8 +66,10 @@ impl LocalControl {
     /// the next program's tty shall not have it.
     fn end_tree(&self, grace: Duration) -> JoinHandle<KillReport> {
         let (tree, exit, tty) = (Arc::clone(&self.tree), self.exit.clone(), self.tty.clone());
+        // Made here and not in the task: a runtime that shuts down drops tasks that never ran, and what was made kills then.
+        let ending = kill::end_tree(tree, exit, grace);
         self.runtime.spawn(async move {
-            let report = kill::end_tree(tree, exit, grace).await;
+            let report = ending.await;
             drop(tty);
             report
         })
