@@ -57,6 +57,11 @@ pub enum Server {
     At(PathBuf),
 }
 
+/// How often a server is tried, and how long it is given in between: a killed one is gone in a few milliseconds, and a
+/// client is attached in less.
+const MOST_TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
 /// Runs programs in panes.
 #[derive(Debug, Clone)]
 pub struct Tmux {
@@ -76,6 +81,13 @@ enum Place {
 struct ServerLink {
     server: Server,
     link: Mutex<Option<(String, Link)>>,
+}
+
+/// Why a client was not greeted.
+enum Ungreeted {
+    /// The server left before it answered, or had not attached the client yet.
+    NotYet(String),
+    Unreachable(String),
 }
 
 impl Tmux {
@@ -116,9 +128,25 @@ impl ServerLink {
         if let Some((_, link)) = current.as_ref().filter(|(_, link)| !link.is_gone()) {
             return Ok(link.clone());
         }
-        let unreachable = |error: &dyn std::fmt::Display| {
-            start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}"))
+        let mut tries = 1;
+        let link = loop {
+            match self.greet().await {
+                Ok(link) => break link,
+                // A server that is on its way out still takes clients, and its socket goes last.
+                Err(Ungreeted::NotYet(_)) if tries < MOST_TRIES => tries += 1,
+                Err(Ungreeted::NotYet(error) | Ungreeted::Unreachable(error)) => {
+                    return Err(start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}")));
+                }
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
         };
+        *current = Some((SESSION.to_owned(), link.clone()));
+        Ok(link)
+    }
+
+    /// Starts a client, and the server if there is none.
+    async fn greet(&self) -> Result<Link, Ungreeted> {
+        let unreachable = |error: &dyn std::fmt::Display| Ungreeted::Unreachable(error.to_string());
         let mut command = self.tmux();
         // The session's first window keeps it, and with it our client, when no program runs.
         command
@@ -128,12 +156,10 @@ impl ServerLink {
         // Our size is not the size of any window, however small we are.
         let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask("refresh-client -f ignore-size")).await;
         match greeted {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => return Err(unreachable(&error)),
-            Err(_) => return Err(unreachable(&"the server does not answer")),
+            Ok(Ok(_)) => Ok(link),
+            Ok(Err(error)) => Err(Ungreeted::NotYet(error.to_string())),
+            Err(_) => Err(unreachable(&"the server does not answer")),
         }
-        *current = Some((SESSION.to_owned(), link.clone()));
-        Ok(link)
     }
 }
 
