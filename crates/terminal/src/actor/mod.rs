@@ -241,6 +241,9 @@ impl Actor {
                 self.typed();
                 self.queue.push(Job::new(typed, cancelled, reply, place));
             }
+            Command::CloseStdin { reply, .. } if self.now.sealed.is_some() => {
+                let _gone = reply.send(Err(ControlError::Exited));
+            }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
             Command::Resize { size, reply } => {
                 let _gone = reply.send(self.resize(size));

@@ -6,6 +6,8 @@ use ptyard_core::{Cause, Limit, Limits};
 use ptyard_terminal::backend::Unheld;
 use ptyard_yard::{ExecSpec, LimitSpec, Window};
 
+use ptyard_testkit::soon;
+
 use crate::stage::{PIPES, Stage, at, brief, chars, poll, run, sh, tty, until, wait, write};
 
 fn limited(limits: Limits, spec: ExecSpec) -> ExecSpec {
@@ -35,9 +37,20 @@ async fn case_k01_a_wall_limit_ends_the_whole_tree_and_gives_what_was_printed() 
         let detached: u32 = window.output.lines().next().unwrap().trim().parse().unwrap();
         let info = stage.yard.info(&at(&window)).unwrap();
         assert_eq!(info.limits.unwrap().limits, wall(300));
-        let stat = std::fs::read_to_string(format!("/proc/{detached}/stat")).unwrap_or_default();
-        let runs = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
-        assert!(runs.is_none_or(|state| state == 'Z'), "what it started runs on: {stat}");
+        // The end of the program is told when it has ended; the rest was killed and is on its way.
+        soon("the end of what it started", async {
+            let runs = || {
+                let stat = std::fs::read_to_string(format!("/proc/{detached}/stat")).unwrap_or_default();
+                stat.rsplit(')')
+                    .next()
+                    .and_then(|rest| rest.trim().chars().next())
+                    .is_some_and(|state| state != 'Z')
+            };
+            while runs() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     }
     let mut events = Vec::new();
     let mut stream = stage.yard.events(Some(0));
