@@ -176,7 +176,7 @@ async fn again<F: Future<Output = Result<u8, Failure>>>(mut ask: impl FnMut() ->
         match ask().await {
             Err(failure) if failure.code() == Some(ErrorCode::Replaced) => {}
             Err(failure) if failure.code() == Some(ErrorCode::Stopping) && broken < MOST_BROKEN => {
-                broken += 1
+                broken += 1;
             }
             answered => return answered,
         }
