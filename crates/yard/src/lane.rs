@@ -1,9 +1,9 @@
 //! The threads that terminals live on.
 //!
 //! A terminal's actor, its descriptors and the waits for its program stay on one thread with an event loop of its own.
-//! Reading a busy terminal is a ping-pong with the kernel, 4 KiB at a time, and what it costs is handing over between
-//! threads: on a shared pool of two workers, `cat` of 81 MB switches threads 20,000 times and runs at 0.82-0.90 of a
-//! plain read loop; on a thread of its own it keeps up with one (0.94-1.10, medians of 5-7, 2 cores).
+//! Reading a busy terminal is a ping-pong with the kernel, 4 KiB at a time, and part of what it costs is handing over
+//! between threads: on a shared pool of two workers, `cat` of 81 MB came to 0.82-0.90 of a plain read loop. A trial with everything, callers included, on one thread
+//! kept up with it (0.94-1.10, medians of 5-7 rounds, 2 cores).
 
 use std::future::Future;
 use std::io;
