@@ -2,8 +2,8 @@
 //!
 //! A terminal's actor, its descriptors and the waits for its program stay on one thread with an event loop of its own.
 //! Reading a busy terminal is a ping-pong with the kernel, 4 KiB at a time, and part of what it costs is handing over
-//! between threads: on a shared pool of two workers, `cat` of 81 MB came to 0.82-0.90 of a plain read loop. A trial with everything, callers included, on one thread
-//! kept up with it (0.94-1.10, medians of 5-7 rounds, 2 cores).
+//! between threads: on a shared pool of two workers, `cat` of 81 MB came to 0.82-0.90 of a plain read loop. A trial
+//! with everything, callers included, on one thread kept up with it (0.94-1.10, medians of 5-7 rounds, 2 cores).
 
 use std::future::Future;
 use std::io;
