@@ -12,8 +12,8 @@ use std::sync::Arc;
 use ptyard_core::Moment;
 use ptyard_providers::answer::Answer;
 use ptyard_providers::replay::{Cast, Kind, detect_capture, detect_cast};
-use ptyard_providers::{Composer, Library, Watch};
-use scenes::{Scene, Strip};
+use ptyard_providers::{Change, Composer, Library, Watch};
+use scenes::{Mark, Scene, Strip};
 use score::Score;
 
 fn table(scenes: &[Scene], strip: Strip, floor: f64) -> Vec<String> {
@@ -33,22 +33,28 @@ fn table(scenes: &[Scene], strip: Strip, floor: f64) -> Vec<String> {
             "{:10} {:24} {:.4} false_ready={} ready_late={:.2}s {verdict}",
             scene.cli, scene.name, score.agreement, score.false_ready, score.ready_late
         );
-        if std::env::var_os("TIMELINE").is_some() {
-            for change in &found.timeline {
-                let evidence = &change.evidence;
-                let at = change.at.since_epoch().as_secs_f64();
-                println!("      {at:8.3} {:20} {} {}", evidence.status, evidence.source, evidence.rule);
-            }
-            for mark in &scene.truth {
-                println!("      truth {:8.3} {}", mark.t, mark.status);
-            }
-        }
+        print_timeline(&found.timeline, &scene.truth);
         if !score.holds(floor) {
             missed.push(format!("{}/{}", scene.cli, scene.name));
         }
     }
     println!("{} of {} scenes hold", scenes.len() - missed.len(), scenes.len());
     missed
+}
+
+/// Prints what was found and the truth, when `TIMELINE` is set.
+fn print_timeline(found: &[Change], truth: &[Mark]) {
+    if std::env::var_os("TIMELINE").is_none() {
+        return;
+    }
+    for change in found {
+        let evidence = &change.evidence;
+        let at = change.at.since_epoch().as_secs_f64();
+        println!("      {at:8.3} {:20} {} {}", evidence.status, evidence.source, evidence.rule);
+    }
+    for mark in truth {
+        println!("      truth {:8.3} {}", mark.t, mark.status);
+    }
 }
 
 #[test]
@@ -218,16 +224,7 @@ fn the_turn_machine_follows_every_scene_by_what_the_judge_says() {
             terminal.delivered,
             terminal.written
         );
-        if std::env::var_os("TIMELINE").is_some() {
-            for change in &terminal.changes {
-                let evidence = &change.evidence;
-                let at = change.at.since_epoch().as_secs_f64();
-                println!("      {at:8.3} {:20} {} {}", evidence.status, evidence.source, evidence.rule);
-            }
-            for mark in &scene.truth {
-                println!("      truth {:8.3} {}", mark.t, mark.status);
-            }
-        }
+        print_timeline(&terminal.changes, &scene.truth);
         if !score.holds(floor) {
             missed.push(format!("{}/{}", scene.cli, scene.name));
         }

@@ -45,11 +45,7 @@ impl Yard {
     pub fn status(&self, at: &TerminalRef) -> Result<Option<AgentStatus>, YardError> {
         let entry = self.find(at)?;
         let report = entry.terminal.status().borrow().clone();
-        Ok(report.map(|report| AgentStatus {
-            id: entry.id(),
-            since: self.inner.clock.wall(report.since),
-            report,
-        }))
+        Ok(report.map(|report| self.agent_status(entry.id(), report)))
     }
 
     /// Waits until an agent does what `wanted` says, and tells it; `None` when it did not within `patience`, its
@@ -65,11 +61,11 @@ impl Yard {
         let come = status.wait_for(|report| report.as_ref().is_some_and(&wanted));
         let Ok(Ok(report)) = tokio::time::timeout(patience, come).await else { return Ok(None) };
         let report = report.clone();
-        Ok(report.map(|report| AgentStatus {
-            id: entry.id(),
-            since: self.inner.clock.wall(report.since),
-            report,
-        }))
+        Ok(report.map(|report| self.agent_status(entry.id(), report)))
+    }
+
+    fn agent_status(&self, id: TerminalId, report: StatusReport) -> AgentStatus {
+        AgentStatus { id, since: self.inner.clock.wall(report.since), report }
     }
 
     /// Why it is taken to do that.

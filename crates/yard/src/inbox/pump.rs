@@ -72,11 +72,17 @@ impl<H: Handover> Pump<H> {
     async fn work(&mut self, yard: &Yard) -> Result<(), StoreError> {
         // What arrives from here on is looked at again.
         self.arrivals.borrow_and_update();
+        self.note_all(yard).await?;
+        self.deliver(yard).await
+    }
+
+    /// Writes down what was said, in order, as far as the store takes it.
+    async fn note_all(&mut self, yard: &Yard) -> Result<(), StoreError> {
         while let Some(word) = self.unsaid.front() {
             note(yard, word).await?;
             self.unsaid.pop_front();
         }
-        self.deliver(yard).await
+        Ok(())
     }
 
     async fn deliver(&mut self, yard: &Yard) -> Result<(), StoreError> {
@@ -95,10 +101,7 @@ impl<H: Handover> Pump<H> {
         if let Err(refused) = handed {
             // In the order of words, so that a store that refuses now gets it later.
             self.unsaid.push_back(Word::Refused { attempt: attempt.id, reason: refused.0 });
-            while let Some(word) = self.unsaid.front() {
-                note(yard, word).await?;
-                self.unsaid.pop_front();
-            }
+            self.note_all(yard).await?;
         }
         Ok(())
     }
