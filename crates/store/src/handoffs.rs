@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use ptyard_core::{HandoffId, MessageId, TerminalId};
 
 use crate::answer::Answer;
+use crate::inbox::{NewMessage, Posted};
 
 /// Where a handoff stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,12 @@ pub struct HandoffRow {
 pub trait Handoffs {
     /// Writes a handoff down.
     fn open_handoff(&self, handoff: NewHandoff) -> Answer<'_, HandoffId>;
+
+    /// Posts the work of a handoff and writes the handoff down, in one step: there is never one without the other.
+    /// [`NewHandoff::message`] is the message that was posted, whatever it says.
+    ///
+    /// Fails as [`post`](crate::Inbox::post) does.
+    fn post_handoff(&self, message: NewMessage, handoff: NewHandoff) -> Answer<'_, (Posted, HandoffId)>;
 
     /// Gives it its result, once.
     ///

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 mod agent;
+mod flow;
 pub(crate) mod limit;
 mod mail;
 mod program;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::logging::LogFilter;
 pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 
+pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
@@ -141,6 +143,11 @@ pub(crate) enum Command {
     Profile {
         #[command(subcommand)]
         command: ProfileCommand,
+    },
+    /// Prompts that the calendar gives to an agent
+    Flow {
+        #[command(subcommand)]
+        command: FlowCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,

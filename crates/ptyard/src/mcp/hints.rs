@@ -41,6 +41,8 @@ pub(super) const fn of(code: ErrorCode) -> &'static str {
         | C::UnknownSession
         | C::UnknownHandoff
         | C::UnknownFlow
+        | C::FlowTaken
+        | C::FlowRunning
         | C::InvalidSchedule
         | C::NotAsking
         | C::OutputEvicted

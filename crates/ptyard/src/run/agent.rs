@@ -13,7 +13,7 @@ use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
 
 /// The variable with directories of profiles.
-const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
+pub(super) const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
 
 pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failure> {
     let request = LaunchRequest {

@@ -8,6 +8,7 @@ mod detect;
 mod doctor;
 mod events;
 mod exec;
+mod flow;
 mod list;
 mod mail;
 mod provider;
@@ -153,6 +154,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Reset(at) => agent::reset(place, &at.id).await,
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
+        Command::Flow { command } => flow::flow(place, command).await,
         Command::Mcp => mcp::serve(place).await,
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,

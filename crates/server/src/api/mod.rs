@@ -25,6 +25,12 @@
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
 //! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
 //! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |
+//! | POST /v1/flows | [`flows::FlowRequest`] | [`flows::FlowInfo`] |
+//! | GET /v1/flows | | array of [`flows::FlowInfo`] |
+//! | GET /v1/flows/{name}?most= | | [`flows::FlowReply`] |
+//! | DELETE /v1/flows/{name} | | [`flows::FlowInfo`] |
+//! | POST /v1/flows/{name}/run | | [`flows::FlowRunInfo`] |
+//! | POST /v1/flows/{name}/pause, /v1/flows/{name}/resume | | [`flows::FlowInfo`] |
 //! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
 //! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
 //! | GET /v1/messages/{mid} | | [`MessageInfo`] |
@@ -46,6 +52,7 @@
 //! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
 pub mod agents;
+pub mod flows;
 mod mail;
 mod reply;
 mod request;

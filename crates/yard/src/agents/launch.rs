@@ -119,14 +119,7 @@ impl Yard {
     pub async fn launch(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
         let (profile, mut notices) = self.profile_of(&spec)?;
         let provider = self.provider_of(&spec, profile.as_ref())?;
-        let session = match &spec.session {
-            None => None,
-            Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
-                YardError::InvalidArgument(format!(
-                    "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
-                ))
-            })?),
-        };
+        let session = session_name(spec.session.as_deref())?;
         let (session, depth) =
             self.inner.team.roster().place(spec.creator, session).map_err(AgentError::from)?;
         let session = session.map_or_else(|| format!("s-{}", ids::chunk_id()), |name| name.to_string());
@@ -187,6 +180,14 @@ impl Yard {
             self.send(&TerminalRef::Id(entry.id()), first).await?;
         }
         Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
+    }
+
+    /// Whether an agent could be started like this now: its profile, provider and session are looked at.
+    pub(crate) fn check_launch(&self, spec: &LaunchSpec) -> Result<(), YardError> {
+        let (profile, _) = self.profile_of(spec)?;
+        self.provider_of(spec, profile.as_ref())?;
+        session_name(spec.session.as_deref())?;
+        Ok(())
     }
 
     /// Has the turns of an agent kept, and its mail handed over.
@@ -279,6 +280,16 @@ impl Yard {
             });
         }
     }
+}
+
+fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
+    let Some(name) = name else { return Ok(None) };
+    let session = SessionName::new(name);
+    session.map(Some).ok_or_else(|| {
+        YardError::InvalidArgument(format!(
+            "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
+        ))
+    })
 }
 
 #[derive(Default)]
