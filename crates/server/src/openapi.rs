@@ -30,7 +30,10 @@ use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windo
         life::kill,
         stream::stream,
         agents::launch,
+        agents::speaker,
+        agents::tell,
         agents::hand_off,
+        agents::handoffs,
         agents::handoff,
         agents::assign,
         agents::status,
@@ -114,7 +117,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 36);
+        assert_eq!(paths.len(), 38);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];

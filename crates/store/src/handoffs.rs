@@ -46,9 +46,6 @@ pub struct HandoffRow {
 
 /// The handoffs. Every answer survives the machine.
 pub trait Handoffs {
-    /// Writes a handoff down.
-    fn open_handoff(&self, handoff: NewHandoff) -> Answer<'_, HandoffId>;
-
     /// Posts the work of a handoff and writes the handoff down, in one step: there is never one without the other.
     /// [`NewHandoff::message`] is the message that was posted, whatever it says.
     ///
@@ -62,6 +59,9 @@ pub trait Handoffs {
 
     /// A handoff.
     fn handoff(&self, id: HandoffId) -> Answer<'_, Option<HandoffRow>>;
+
+    /// Up to `most` handoffs that a terminal, or a person, began; newest first.
+    fn handoffs_of(&self, caller: Option<TerminalId>, most: u32) -> Answer<'_, Vec<HandoffRow>>;
 
     /// The handoffs that are open, oldest first.
     fn open_handoffs(&self) -> Answer<'_, Vec<HandoffRow>>;

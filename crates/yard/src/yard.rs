@@ -37,6 +37,8 @@ pub struct YardConfig {
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
     pub keeper: Option<KeeperCommand>,
+    /// The program `ptyard`, which agents are given as an MCP server that speaks for them; without one they get none.
+    pub program: Option<PathBuf>,
     /// The clock that flows go by.
     pub calendar: Arc<dyn Calendar>,
     /// Backends beside the one of this machine.
@@ -54,6 +56,7 @@ impl YardConfig {
             log: LogConfig::default(),
             max_running: 4_000,
             keeper: None,
+            program: None,
             calendar: Arc::new(WallCalendar),
             elsewhere: Vec::new(),
             pauses: Pauses::default(),

@@ -150,7 +150,11 @@ pub(crate) enum Command {
         command: FlowCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
-    Mcp,
+    Mcp {
+        /// Serve the agent in this terminal, with tools to work with other agents; refused anywhere but in that terminal
+        #[arg(long, value_name = "ID")]
+        terminal: Option<String>,
+    },
     /// Check the state directory, the server and the machine, in plain words
     Doctor,
     /// Run the server in the foreground

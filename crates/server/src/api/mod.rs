@@ -20,6 +20,7 @@
 //! | POST /v1/terminals/{id}/answer | [`agents::AnswerRequest`] | [`agents::AnswerReply`] |
 //! | POST /v1/agents | [`agents::LaunchRequest`] | [`agents::LaunchReply`] |
 //! | POST /v1/handoffs | [`agents::WorkRequest`] | [`agents::HandoffReply`] |
+//! | GET /v1/handoffs | | array of [`agents::HandoffReply`], the speaker's |
 //! | GET /v1/handoffs/{id}?timeout_ms= | | [`agents::HandoffReply`] |
 //! | POST /v1/assignments | [`agents::WorkRequest`] | [`agents::AssignReply`] |
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
@@ -33,6 +34,8 @@
 //! | POST /v1/flows/{name}/pause, /v1/flows/{name}/resume | | [`flows::FlowInfo`] |
 //! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
 //! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
+//! | GET /v1/speaker | | [`agents::SpeakerReply`] |
+//! | POST /v1/messages | [`agents::TellRequest`] | [`MessageInfo`] |
 //! | GET /v1/messages/{mid} | | [`MessageInfo`] |
 //! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |
 //! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |

@@ -1,6 +1,6 @@
 //! Handoffs.
 
-use ptyard_core::{HandoffId, MessageId};
+use ptyard_core::{HandoffId, MessageId, TerminalId};
 use rusqlite::{Connection, Error, OptionalExtension, Row};
 
 use crate::answer::{Answer, Survives};
@@ -27,10 +27,6 @@ impl HandoffState {
 }
 
 impl Handoffs for SqliteStore {
-    fn open_handoff(&self, handoff: NewHandoff) -> Answer<'_, HandoffId> {
-        self.write(Survives::Machine, move |connection| open(connection, &handoff))
-    }
-
     fn post_handoff(&self, message: NewMessage, handoff: NewHandoff) -> Answer<'_, (Posted, HandoffId)> {
         self.write(Survives::Machine, move |connection| {
             let posted = post(connection, &message)?;
@@ -65,6 +61,15 @@ impl Handoffs for SqliteStore {
         self.read(move |connection| {
             let mut one = connection.prepare_cached("SELECT * FROM handoff WHERE id = ?1")?;
             Ok(one.query_row([signed(id.get())], row).optional()?)
+        })
+    }
+
+    fn handoffs_of(&self, caller: Option<TerminalId>, most: u32) -> Answer<'_, Vec<HandoffRow>> {
+        self.read(move |connection| {
+            let mut of_caller = connection
+                .prepare_cached("SELECT * FROM handoff WHERE caller IS ?1 ORDER BY id DESC LIMIT ?2")?;
+            let rows = of_caller.query_map((caller.map(|id| id.to_string()), most), row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 

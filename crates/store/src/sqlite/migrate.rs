@@ -99,6 +99,22 @@ mod tests {
     }
 
     #[test]
+    fn flows_of_the_first_schema_are_kept_and_count_from_now_on() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let path = Path::new("test.db");
+        migrate_by(&mut connection, path, &STEPS[..1]).unwrap();
+        connection
+            .execute("INSERT INTO flow VALUES ('nightly', '0 3 * * *', 'reviewer', 'look', 1, 77)", [])
+            .unwrap();
+        migrate_by(&mut connection, path, &STEPS).unwrap();
+        let sql = "SELECT agent, text, paused, created_ms > 1700000000000 AND created_ms = done_until_ms FROM flow";
+        let kept: (String, String, bool, bool) = connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        assert_eq!(kept, (r#"{"profile":"reviewer"}"#.to_owned(), "look".to_owned(), true, true));
+    }
+
+    #[test]
     fn every_table_of_ours_is_strict() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, Path::new("test.db")).unwrap();

@@ -111,10 +111,9 @@ fn law_07_keys_are_kept_per_terminal_and_the_oldest_forgotten() {
 #[test]
 fn a_handoff_has_one_result() {
     let place = Place::new();
-    let posted = wait(place.store.post(message(2, "do it"))).unwrap();
-    let handoff =
-        NewHandoff { caller: Some(terminal(1)), worker: terminal(2), message: Some(posted.id), at: at(3) };
-    let id = wait(place.store.open_handoff(handoff.clone())).unwrap();
+    let handoff = NewHandoff { caller: Some(terminal(1)), worker: terminal(2), message: None, at: at(3) };
+    let (posted, id) = wait(place.store.post_handoff(message(2, "do it"), handoff.clone())).unwrap();
+    let handoff = NewHandoff { message: Some(posted.id), ..handoff };
     let open = wait(place.store.open_handoffs()).unwrap();
     assert_eq!((open.len(), open[0].id, &open[0].handoff), (1, id, &handoff));
     wait(place.store.close_handoff(id, HandoffState::Done, "42".to_owned())).unwrap();
@@ -142,6 +141,8 @@ fn law_13_work_and_its_handoff_are_written_down_together_or_not_at_all() {
     let refused = wait(place.store.post_handoff(message(2, &too_long), handoff));
     assert!(matches!(refused, Err(StoreError::TextTooLong { .. })), "{refused:?}");
     assert_eq!(wait(place.store.open_handoffs()).unwrap().len(), 1);
+    let of_caller = |caller| wait(place.store.handoffs_of(caller, 10)).unwrap();
+    assert_eq!((of_caller(None).len(), of_caller(Some(terminal(1))).len()), (1, 0));
 }
 
 #[test]

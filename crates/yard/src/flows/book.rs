@@ -6,11 +6,9 @@ use serde_json::json;
 use super::schedule::{self, Schedule, ScheduleError};
 use super::spec::{Flow, FlowAgent, FlowName, FlowSpec};
 use super::timer::{schedule_of, timestamp};
+use crate::agents::mail::FIRST_WORDS_BYTES;
 use crate::error::YardError;
 use crate::yard::Yard;
-
-/// Longest text a flow gives to its agent, in bytes: what a message may have, less what is put around it.
-const TEXT_BYTES: usize = (1 << 20) - 4_096;
 
 impl Yard {
     /// Adds a flow. Its first run is at the first moment after this one.
@@ -33,8 +31,8 @@ impl Yard {
         if spec.text.trim().is_empty() {
             return Err(refused("the prompt is empty".to_owned()));
         }
-        if spec.text.len() > TEXT_BYTES {
-            return Err(YardError::InputTooLarge { bytes: spec.text.len(), most: TEXT_BYTES });
+        if spec.text.len() > FIRST_WORDS_BYTES {
+            return Err(YardError::InputTooLarge { bytes: spec.text.len(), most: FIRST_WORDS_BYTES });
         }
         self.check_launch(&spec.agent.clone().launch_spec())?;
         let row = FlowRow {
