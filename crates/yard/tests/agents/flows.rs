@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ptyard_core::ErrorCode;
 use ptyard_core::turn::Status;
+use ptyard_store::Flows as _;
+use ptyard_store::sqlite::SqliteStore;
 use ptyard_terminal::backend::BoxFuture;
 use ptyard_testkit::PATIENCE;
 use ptyard_testkit::agent::program;
@@ -56,13 +58,23 @@ struct Stage {
 }
 
 impl Stage {
-    fn new() -> Self {
-        Self::at(tempfile::tempdir().unwrap(), Driven::new(), 0)
+    async fn new() -> Self {
+        Self::at(tempfile::tempdir().unwrap(), Driven::new(), 0).await
     }
 
-    fn at(home: tempfile::TempDir, clock: Arc<Driven>, seen: u64) -> Self {
+    async fn at(home: tempfile::TempDir, clock: Arc<Driven>, seen: u64) -> Self {
         let calendar: Arc<dyn Calendar> = Arc::<Driven>::clone(&clock);
-        let yard = Yard::open(YardConfig { calendar, ..YardConfig::new(home.path().join("state")) }).unwrap();
+        let config = YardConfig { calendar, ..YardConfig::new(home.path().join("state")) };
+        let opened = async {
+            loop {
+                match Yard::open(config.clone()) {
+                    // A task of the yard before is about to notice that it is gone.
+                    Err(error) if error.code() == ErrorCode::StateLocked => tokio::task::yield_now().await,
+                    opened => return opened.unwrap(),
+                }
+            }
+        };
+        let yard = tokio::time::timeout(PATIENCE, opened).await.unwrap();
         let events = yard.events(Some(seen));
         Self { yard, clock, events, seen, home }
     }
@@ -73,7 +85,7 @@ impl Stage {
         yard.shutdown().await;
         drop((yard, events));
         clock.pass(gap);
-        Self::at(home, clock, seen)
+        Self::at(home, clock, seen).await
     }
 
     fn hourly(&self, toml: &str) -> FlowSpec {
@@ -116,7 +128,7 @@ impl Stage {
 
 #[tokio::test]
 async fn a_flow_starts_an_agent_when_its_time_comes_and_keeps_what_it_answered() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     let spec = stage.hourly(&format!("{REPORTING}\nturn.answer = 'all is well'"));
     let flow = stage.yard.add_flow(spec).await.unwrap();
     assert_eq!(flow.next, Some(stage.clock.now() + HOUR), "not at the moment it was added");
@@ -140,7 +152,7 @@ async fn a_flow_starts_an_agent_when_its_time_comes_and_keeps_what_it_answered()
 
 #[tokio::test]
 async fn what_was_missed_is_told_and_never_made_up_for() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     stage.yard.add_flow(stage.hourly(REPORTING)).await.unwrap();
     // Behind the first moment, and not by little.
     let late = Duration::try_from(LATE).unwrap() + Duration::from_secs(60);
@@ -163,7 +175,7 @@ async fn what_was_missed_is_told_and_never_made_up_for() {
 
 #[tokio::test]
 async fn a_run_that_is_still_going_is_told_and_the_next_is_skipped() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     stage.yard.add_flow(stage.hourly(&format!("{REPORTING}\nturn.busy_ms = 600000"))).await.unwrap();
     stage.clock.pass(HOUR);
     let first = stage.told("running").await;
@@ -179,7 +191,7 @@ async fn a_run_that_is_still_going_is_told_and_the_next_is_skipped() {
 
 #[tokio::test]
 async fn a_paused_flow_is_held_and_can_be_asked_for() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     let mut spec = stage.hourly(REPORTING);
     spec.agent.when_done = WhenDone::Keep;
     stage.yard.add_flow(spec).await.unwrap();
@@ -198,7 +210,7 @@ async fn a_paused_flow_is_held_and_can_be_asked_for() {
 
 #[tokio::test]
 async fn an_agent_that_asks_holds_its_run_until_it_is_answered() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     stage.yard.add_flow(stage.hourly(&format!("{REPORTING}\ndialogs = [{{}}]"))).await.unwrap();
     stage.clock.pass(HOUR);
     let held = stage.told("held").await;
@@ -212,7 +224,7 @@ async fn an_agent_that_asks_holds_its_run_until_it_is_answered() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_be_started_is_a_run_that_failed() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new().await;
     let mut spec = stage.hourly(REPORTING);
     spec.agent.extra = vec!["/no/such/program".to_owned()];
     stage.yard.add_flow(spec).await.unwrap();
@@ -223,8 +235,26 @@ async fn an_agent_that_cannot_be_started_is_a_run_that_failed() {
 }
 
 #[tokio::test]
+async fn a_run_whose_server_died_before_its_agent_had_the_work_failed() {
+    let stage = Stage::new().await;
+    stage.yard.add_flow(stage.hourly(REPORTING)).await.unwrap();
+    let Stage { yard, clock, events, seen, home } = stage;
+    yard.shutdown().await;
+    drop((yard, events));
+    // What a server leaves that is killed between the claim and the work.
+    let store = SqliteStore::open(home.path().join("state/ptyard.db")).unwrap();
+    store.begin_flow_run("hourly".to_owned(), clock.now()).await.unwrap();
+    drop(store);
+    let mut stage = Stage::at(home, clock, seen).await;
+    let failed = stage.told("failed").await;
+    assert!(failed.note.unwrap().contains("the server ended while its agent was started"));
+    stage.clock.pass(HOUR);
+    stage.told("completed").await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_a_flow_is_refused_with_a_code_of_its_own() {
-    let stage = Stage::new();
+    let stage = Stage::new().await;
     stage.yard.add_flow(stage.hourly(REPORTING)).await.unwrap();
     let spec = |change: fn(&mut FlowSpec)| {
         let mut spec = FlowSpec { name: "other".to_owned(), ..stage.hourly(REPORTING) };
