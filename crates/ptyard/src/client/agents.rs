@@ -1,10 +1,10 @@
 //! Calls about agents.
 
-use ptyard_server::api::{Done, MessageInfo};
 use ptyard_server::api::agents::{
     AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
     SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
 };
+use ptyard_server::api::{Done, MessageInfo};
 use serde_json::json;
 
 use super::call::{at, escaped};

@@ -56,7 +56,12 @@ impl Caller {
     }
 
     /// Calls a tool. Each call has a connection of its own, which goes with it when it is dropped.
-    pub(super) async fn call(&self, tool: &ToolSpec, given: Map<String, Value>, progress: &Progress) -> Answer {
+    pub(super) async fn call(
+        &self,
+        tool: &ToolSpec,
+        given: Map<String, Value>,
+        progress: &Progress,
+    ) -> Answer {
         let arguments = Arguments::new(given);
         let called = match tool.family {
             Family::Programs => self.call_programs(tool.name, &arguments).await,

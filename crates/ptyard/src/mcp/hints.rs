@@ -71,10 +71,10 @@ mod tests {
     fn no_hint_names_what_only_another_face_has() {
         for &code in ErrorCode::ALL {
             for family in [Family::Programs, Family::Team] {
-            let hint = of(code, family);
-            for other in ["ptyard ", "--", "GET ", "POST ", "`info`", "stdin="] {
-                assert!(!hint.contains(other), "{code}: {hint}");
-            }
+                let hint = of(code, family);
+                for other in ["ptyard ", "--", "GET ", "POST ", "`info`", "stdin="] {
+                    assert!(!hint.contains(other), "{code}: {hint}");
+                }
             }
         }
     }

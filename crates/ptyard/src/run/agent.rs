@@ -43,7 +43,8 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
 
 fn launched(reply: &LaunchReply) -> String {
     let id = reply.session_id;
-    let message = reply.message.as_deref().map_or_else(String::new, |id| format!("; {id} is its first message"));
+    let message =
+        reply.message.as_deref().map_or_else(String::new, |id| format!("; {id} is its first message"));
     format!(
         "{} {id} in session {}; `ptyard attach {id}` shows it{message}\n",
         what(&reply.agent),

@@ -67,7 +67,12 @@ fn request(args: FlowAddArgs) -> Result<FlowRequest, Failure> {
 
 fn added(flow: &FlowInfo) -> String {
     let next = flow.next.as_deref().unwrap_or("never");
-    format!("{} runs next at {next} ({}, {})\n", printable(&flow.name), printable(&flow.cron), printable(&flow.zone))
+    format!(
+        "{} runs next at {next} ({}, {})\n",
+        printable(&flow.name),
+        printable(&flow.cron),
+        printable(&flow.zone)
+    )
 }
 
 /// When it runs next, or why it does not.
@@ -82,7 +87,13 @@ fn next(flow: &FlowInfo) -> String {
 
 fn line(flow: &FlowInfo) -> String {
     let last = flow.last.as_ref().map_or_else(String::new, |run| format!(", last {}", run.state));
-    format!("{:<20} {} {}: {}{last}\n", printable(&flow.name), printable(&flow.cron), printable(&flow.zone), next(flow))
+    format!(
+        "{:<20} {} {}: {}{last}\n",
+        printable(&flow.name),
+        printable(&flow.cron),
+        printable(&flow.zone),
+        next(flow)
+    )
 }
 
 fn details(reply: &FlowReply) -> String {
@@ -101,7 +112,8 @@ fn details(reply: &FlowReply) -> String {
         ("added", flow.created_at.clone()),
         ("prompt", flow.text.clone()),
     ];
-    let head: String = lines.iter().map(|(name, value)| format!("{name:<12} {}\n", printable(value))).collect();
+    let head: String =
+        lines.iter().map(|(name, value)| format!("{name:<12} {}\n", printable(value))).collect();
     head + &runs.iter().map(run_line).collect::<String>()
 }
 

@@ -116,7 +116,11 @@ fn law_13_the_first_message_is_on_disk_when_launch_returns_and_comes_once_it_is_
     assert_eq!((&mail[0]["id"], &mail[0]["text"]), (&json!(message), &json!("look around")));
     let began = Instant::now();
     while yard.json(&["message", message])["state"] != "delivered" {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", yard.json(&["status", &id(&reply), "--explain"]));
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{}",
+            yard.json(&["status", &id(&reply), "--explain"])
+        );
     }
     let empty = yard.run(&["launch", "--provider", "generic", "--message", " ", "--", "sleep", "600"]);
     assert_eq!(empty.status.code(), Some(2));

@@ -279,12 +279,21 @@ fn a_long_handoff_tells_how_it_goes_and_returns_the_answer() {
     assert_eq!(result["content"][0]["text"], "it is 42");
     assert_eq!(result["isError"], false);
     let data = &result["structuredContent"];
-    assert_eq!((&data["success"], &data["output"], &data["handoff_id"]), (&json!(true), &json!("it is 42"), &json!("h3")));
+    assert_eq!(
+        (&data["success"], &data["output"], &data["handoff_id"]),
+        (&json!(true), &json!("it is 42"), &json!("h3"))
+    );
     assert_eq!(session.progress.len(), 2, "{:?}", session.progress);
-    assert_eq!((&session.progress[0]["progressToken"], &session.progress[0]["total"]), (&json!("p1"), &json!(600.0)));
+    assert_eq!(
+        (&session.progress[0]["progressToken"], &session.progress[0]["total"]),
+        (&json!("p1"), &json!(600.0))
+    );
     assert!(session.progress[0]["message"].as_str().unwrap().contains("h3"));
     let body = fake.seen()[0].body.clone();
-    assert_eq!((&body["worker"]["profile"], &body["text"], &body["timeout_ms"]), (&json!("reviewer"), &json!("compute"), &json!(0)));
+    assert_eq!(
+        (&body["worker"]["profile"], &body["text"], &body["timeout_ms"]),
+        (&json!("reviewer"), &json!("compute"), &json!(0))
+    );
     assert_eq!(body["worker"]["cwd"], "/usr");
     // Who asks for no progress is told none.
     session.progress.clear();
@@ -303,10 +312,14 @@ fn a_cancelled_handoff_call_leaves_the_handoff_alone() {
     let mut session = Session::start(&fake);
     let arguments = json!({"agent_profile": "reviewer", "message": "compute"});
     let id = session.ask("tools/call", &json!({"name": "handoff", "arguments": arguments}));
-    fake.wait_for(|happened| matches!(happened, Happened::Request(seen) if seen.path.starts_with("/v1/handoffs/h3")));
+    fake.wait_for(
+        |happened| matches!(happened, Happened::Request(seen) if seen.path.starts_with("/v1/handoffs/h3")),
+    );
     session
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    fake.wait_for(|happened| matches!(happened, Happened::Abandoned(what) if what.starts_with("GET /v1/handoffs/h3")));
+    fake.wait_for(
+        |happened| matches!(happened, Happened::Abandoned(what) if what.starts_with("GET /v1/handoffs/h3")),
+    );
     assert!(fake.seen().iter().all(|seen| seen.method != "DELETE" && !seen.path.ends_with("/kill")));
     let (text, _) = session.call("handoff_result", &json!({}));
     assert!(text.contains("h3 done") && text.contains("it is 42"), "{text}");

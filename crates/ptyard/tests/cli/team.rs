@@ -87,7 +87,10 @@ fn an_agent_sends_reads_and_looks_in_its_own_name() {
     assert_eq!(read["structuredContent"]["messages"][0]["from"], boss.id);
 
     let (text, none) = session.call("send_message", &json!({"message": "to whom?"}));
-    assert_eq!((&none["isError"], &none["structuredContent"]["error"]["code"]), (&json!(true), &json!("no_receiver")));
+    assert_eq!(
+        (&none["isError"], &none["structuredContent"]["error"]["code"]),
+        (&json!(true), &json!("no_receiver"))
+    );
     assert!(text.contains("give `receiver_id`"), "{text}");
     let (_, itself) = session.call("send_message", &json!({"receiver_id": boss.id, "message": "me"}));
     assert_eq!(itself["structuredContent"]["error"]["code"], "self_send");
@@ -118,8 +121,8 @@ fn an_agent_assigns_work_hears_of_it_and_ends_its_worker() {
     helper(&yard);
     let boss = Member::start(&yard, &["--session", "team"]);
     let mut session = boss.session(&yard);
-    let (text, assigned) =
-        session.call("assign", &json!({"agent_profile": "helper", "message": "count", "provider": "generic"}));
+    let (text, assigned) = session
+        .call("assign", &json!({"agent_profile": "helper", "message": "count", "provider": "generic"}));
     assert!(text.starts_with("Task assigned to helper (terminal: "), "{text}");
     let worker = &assigned["structuredContent"]["worker"];
     assert_eq!((&worker["session"], &worker["agent"]["creator"]), (&json!("team"), &json!(boss.id)));
@@ -138,7 +141,8 @@ fn an_operator_launches_and_hands_off_with_the_same_tools() {
     let yard = Yard::new();
     helper(&yard);
     let mut session = Session::over(yard.command(&["mcp"]));
-    let (text, launched) = session.call("launch", &json!({"provider": "shell", "name": "one", "message": "true"}));
+    let (text, launched) =
+        session.call("launch", &json!({"provider": "shell", "name": "one", "message": "true"}));
     assert_eq!(launched["isError"], false, "{text}");
     assert!(launched["structuredContent"]["message"].is_string());
     let (text, neither) = session.call("launch", &json!({"name": "two"}));

@@ -8,7 +8,7 @@ use crate::stage::{Stage, text, until};
 fn add(stage: &Stage, go: &std::path::Path) {
     let report = |state: &str| format!("printf '\\033]7501;state={state}\\033\\\\'");
     let script = format!(
-        "stty -echo; {idle}; read line; {working}; while [ ! -e {go} ]; do sleep 0.01; done; echo done; {idle}; sleep 600",
+        "stty -echo; {idle}; while read line; do case $line in *': end.'*) break;; esac; done; {working}; while [ ! -e {go} ]; do sleep 0.01; done; echo done; {idle}; sleep 600",
         idle = report("idle"),
         working = report("working"),
         go = go.display(),
@@ -31,7 +31,10 @@ fn a_run_outlives_the_server_that_began_it_and_is_not_begun_twice() {
     until("the work is delivered", || stage.json(&["message", &message])["state"] == "delivered");
     stage.kill_server();
     let later = newest(&stage);
-    assert_eq!((&later["id"], &later["state"], &later["terminal"]), (&run["id"], &"running".into(), &run["terminal"]));
+    assert_eq!(
+        (&later["id"], &later["state"], &later["terminal"]),
+        (&run["id"], &"running".into(), &run["terminal"])
+    );
     let refused = stage.run(&["--json", "flow", "run", "slow"]);
     assert!(String::from_utf8_lossy(&refused.stdout).contains("flow_running"), "{refused:?}");
     std::fs::write(go, "").unwrap();

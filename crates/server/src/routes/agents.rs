@@ -70,8 +70,7 @@ pub(crate) async fn tell(
         Err(never) => match never {},
     });
     let speaker = speaker.terminal(&shared.yard)?;
-    let told =
-        shared.yard.tell(speaker, to.as_ref(), &request.text, Purpose::Message, request.key).await?;
+    let told = shared.yard.tell(speaker, to.as_ref(), &request.text, Purpose::Message, request.key).await?;
     Ok(Json(translate::message(told.message)))
 }
 

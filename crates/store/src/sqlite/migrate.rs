@@ -107,7 +107,8 @@ mod tests {
             .execute("INSERT INTO flow VALUES ('nightly', '0 3 * * *', 'reviewer', 'look', 1, 77)", [])
             .unwrap();
         migrate_by(&mut connection, path, &STEPS).unwrap();
-        let sql = "SELECT agent, text, paused, created_ms > 1700000000000 AND created_ms = done_until_ms FROM flow";
+        let sql =
+            "SELECT agent, text, paused, created_ms > 1700000000000 AND created_ms = done_until_ms FROM flow";
         let kept: (String, String, bool, bool) = connection
             .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
             .unwrap();

@@ -44,7 +44,10 @@ fn a_moment_is_claimed_once_and_not_while_the_flow_is_paused() {
     let run = claim(&place, due(5, 10)).unwrap().run.unwrap();
     assert_eq!((run.state, run.cause, run.moment), (FlowRunState::Starting, Cause::Schedule, Some(at(10))));
     assert_eq!(claim(&place, due(5, 10)), None, "somebody else ran it");
-    assert_eq!(wait(place.store.set_flow_run(NAME.to_owned(), Run::Paused, at(15))).unwrap().done_until, at(10));
+    assert_eq!(
+        wait(place.store.set_flow_run(NAME.to_owned(), Run::Paused, at(15))).unwrap().done_until,
+        at(10)
+    );
     assert_eq!(claim(&place, due(10, 20)), None);
     let resumed = wait(place.store.set_flow_run(NAME.to_owned(), Run::Scheduled, at(30))).unwrap();
     assert_eq!((resumed.run, resumed.done_until), (Run::Scheduled, at(30)), "what passed meanwhile is done");
@@ -68,7 +71,8 @@ fn a_flow_has_one_run_at_a_time() {
     assert!(second.note.unwrap().starts_with(&first.id.to_string()));
     let refused = wait(place.store.begin_flow_run(NAME.to_owned(), at(25)));
     assert_eq!(refused, Err(StoreError::FlowRunning { flow: NAME.to_owned(), run: first.id }));
-    let note = |state, text: &str| wait(place.store.note_flow_run(first.id, state, Some(text.to_owned()), at(50)));
+    let note =
+        |state, text: &str| wait(place.store.note_flow_run(first.id, state, Some(text.to_owned()), at(50)));
     assert_eq!(note(FlowRunState::Held, "it asks").unwrap().ended_at, None);
     assert_eq!(wait(place.store.open_flow_runs()).unwrap().len(), 1);
     assert_eq!(note(FlowRunState::Completed, "42").unwrap().ended_at, Some(at(50)));

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use ptyard_core::{HandoffId, MessageId};
-use ptyard_store::{Handoffs, Inbox, NewHandoff};
 use ptyard_store::inbox::{Claim, MessageState, NewMessage, Page, Purpose, Select};
 use ptyard_store::sqlite::SqliteStore;
+use ptyard_store::{Handoffs, Inbox, NewHandoff};
 
 use crate::support::{message, next, owner, receipt, terminal, wait};
 
@@ -124,12 +124,18 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     }
     // Work that was handed off has its handoff, and a handoff its work, whenever the kill came.
     let open = wait(store.open_handoffs()).unwrap();
-    let work: Vec<MessageId> =
-        all.values().filter(|message| message.purpose == Purpose::Handoff).map(|message| message.id).collect();
+    let work: Vec<MessageId> = all
+        .values()
+        .filter(|message| message.purpose == Purpose::Handoff)
+        .map(|message| message.id)
+        .collect();
     let of_handoffs: Vec<MessageId> = open.iter().filter_map(|row| row.handoff.message).collect();
     assert_eq!(of_handoffs, work);
     for (id, message) in &handed {
-        let row = open.iter().find(|row| row.id == *id).unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
+        let row = open
+            .iter()
+            .find(|row| row.id == *id)
+            .unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
         assert_eq!(row.handoff.message, Some(*message));
     }
     all.retain(|_, message| message.purpose != Purpose::Handoff);

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{HandoffId, MessageId, TerminalId};
-pub use ptyard_store::{HandoffRow, HandoffState};
 use ptyard_store::inbox::{NewMessage, Posted};
+pub use ptyard_store::{HandoffRow, HandoffState};
 use ptyard_store::{NewHandoff, Store};
 use tokio::sync::watch;
 

@@ -51,7 +51,12 @@ impl Yard {
     }
 
     /// What a speaker says, as it is put before its receiver, and what it lost.
-    pub(super) fn put(&self, speaker: Option<TerminalId>, text: &str, purpose: Purpose) -> (SendSpec, Removed) {
+    pub(super) fn put(
+        &self,
+        speaker: Option<TerminalId>,
+        text: &str,
+        purpose: Purpose,
+    ) -> (SendSpec, Removed) {
         let purpose = if speaker.is_none() && purpose == Purpose::Message { Purpose::Plain } else { purpose };
         let framed = framing::frame(text, purpose, &self.sender(speaker), Tag::new(ids::random_u32()));
         let spec = SendSpec {

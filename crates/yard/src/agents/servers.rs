@@ -32,9 +32,11 @@ pub(super) fn of_profile(servers: &Map<String, Value>) -> (Vec<McpServer>, Vec<S
     let (mut given, mut notices) = (Vec::new(), Vec::new());
     for (name, value) in servers {
         match transport(value) {
-            _ if name == OWN => notices.push(format!("the MCP server {OWN} is the yard's own; that of the profile is not used")),
+            _ if name == OWN => notices
+                .push(format!("the MCP server {OWN} is the yard's own; that of the profile is not used")),
             Some(transport) => given.push(McpServer { name: name.clone(), transport }),
-            None => notices.push(format!("the MCP server {name:?} of the profile has neither a `command` nor a `url`")),
+            None => notices
+                .push(format!("the MCP server {name:?} of the profile has neither a `command` nor a `url`")),
         }
     }
     (given, notices)

@@ -39,7 +39,8 @@ impl Yard {
             name: name.to_string(),
             cron: schedule.to_string(),
             zone: schedule.zone_name().to_owned(),
-            agent: serde_json::to_string(&spec.agent).map_err(|error| YardError::Internal(error.to_string()))?,
+            agent: serde_json::to_string(&spec.agent)
+                .map_err(|error| YardError::Internal(error.to_string()))?,
             text: spec.text,
             run: Run::Scheduled,
             created_at: now.into(),
@@ -122,7 +123,8 @@ impl Yard {
     /// A flow as it is told.
     fn seen(&self, row: FlowRow, last: Option<FlowRunRow>) -> Flow {
         let next = schedule_of(&row).map(|schedule| {
-            let after = self.flow_now().unwrap_or_default().max(timestamp(row.done_until).unwrap_or_default());
+            let after =
+                self.flow_now().unwrap_or_default().max(timestamp(row.done_until).unwrap_or_default());
             schedule.next_after(after).filter(|_| row.run == Run::Scheduled)
         });
         let agent = serde_json::from_str::<FlowAgent>(&row.agent);

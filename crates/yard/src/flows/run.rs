@@ -31,11 +31,7 @@ impl Yard {
         }
     }
 
-    async fn begin_run(
-        &self,
-        flow: &FlowRow,
-        run: &FlowRunRow,
-    ) -> Result<(FlowRunRow, WhenDone), YardError> {
+    async fn begin_run(&self, flow: &FlowRow, run: &FlowRunRow) -> Result<(FlowRunRow, WhenDone), YardError> {
         let agent: FlowAgent = serde_json::from_str(&flow.agent)
             .map_err(|error| YardError::InvalidArgument(format!("its agent cannot be read: {error}")))?;
         let when_done = agent.when_done;

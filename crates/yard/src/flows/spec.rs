@@ -17,7 +17,9 @@ pub struct FlowName(String);
 
 /// A text that is no name of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no name of a flow: 1 to 64 letters, digits, `_`, `-` and `.`, the first one a letter or a digit")]
+#[error(
+    "{0:?} is no name of a flow: 1 to 64 letters, digits, `_`, `-` and `.`, the first one a letter or a digit"
+)]
 pub struct BadFlowName(String);
 
 impl FlowName {

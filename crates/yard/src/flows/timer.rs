@@ -107,9 +107,9 @@ pub(super) fn schedule_of(flow: &FlowRow) -> Result<Schedule, ScheduleError> {
 }
 
 async fn run(yard: Weak<Inner>) {
-    let Some((mut changes, calendar)) = yard.upgrade().map(|inner| {
-        (inner.flows.changes.subscribe(), Arc::clone(&inner.flows.calendar))
-    }) else {
+    let Some((mut changes, calendar)) =
+        yard.upgrade().map(|inner| (inner.flows.changes.subscribe(), Arc::clone(&inner.flows.calendar)))
+    else {
         return;
     };
     loop {

@@ -112,7 +112,10 @@ async fn case_sec04_an_agent_is_given_the_yards_server_with_its_token_and_those_
     let own = &servers["mcpServers"]["ptyard"];
     let id = launched.id.to_string();
     assert_eq!((&own["command"], &own["args"][4]), (&"/opt/ptyard".into(), &id.as_str().into()));
-    assert_eq!((&own["env"]["PTYARD_TERMINAL"], &own["env"]["PTYARD_TOKEN"]), (&id.as_str().into(), &token.into()));
+    assert_eq!(
+        (&own["env"]["PTYARD_TERMINAL"], &own["env"]["PTYARD_TOKEN"]),
+        (&id.as_str().into(), &token.into())
+    );
     assert_eq!(servers["mcpServers"]["db"]["args"], serde_json::json!(["--port", "1"]));
     let arguments = stage.yard.info(&TerminalRef::Id(launched.id)).unwrap().argv;
     assert!(arguments.iter().all(|argument| !argument.contains(token)), "a token is never shown");

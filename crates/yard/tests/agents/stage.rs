@@ -36,7 +36,8 @@ impl Stage {
     /// One whose agents are given `program` as an MCP server.
     pub(crate) fn with_program(program: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let config = YardConfig { program: Some(program.into()), ..YardConfig::new(home.path().join("state")) };
+        let config =
+            YardConfig { program: Some(program.into()), ..YardConfig::new(home.path().join("state")) };
         Self { yard: Yard::open(config).unwrap(), home }
     }
 

@@ -92,7 +92,10 @@ fn a_server_that_is_there_is_given_by_its_address() {
     assert!(codex.contains("mcp_servers.docs.url=\"https://example.com/mcp\""), "{codex}");
     assert!(codex.contains("mcp_servers.docs.http_headers.X-Key=\"k\""), "{codex}");
     let claude = &plan_of("claude_code", &wanted).files[0].text;
-    assert!(claude.contains(r#""type":"http""#) && claude.contains(r#""url":"https://example.com/mcp""#), "{claude}");
+    assert!(
+        claude.contains(r#""type":"http""#) && claude.contains(r#""url":"https://example.com/mcp""#),
+        "{claude}"
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::agents::{
-    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, SpeakerReply, TellRequest, WorkRequest,
+    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, SpeakerReply, TellRequest,
+    WorkRequest,
 };
 use serde_json::{Value, json};
 
@@ -180,7 +181,9 @@ impl Caller {
         let mut client = self.place.client().await?;
         let target = client.info(&id).await?.id;
         if client.speaker().await?.terminal.as_ref() == Some(&target) {
-            return Err(not_allowed("an agent does not answer its own questions", "the user answers them").into());
+            return Err(
+                not_allowed("an agent does not answer its own questions", "the user answers them").into()
+            );
         }
         let request = AnswerRequest { text: Some(arguments.required_text("answer")?), keys: None };
         let reply = client.answer(&id, &request).await?;
@@ -278,7 +281,8 @@ async fn may_delete(
 }
 
 async fn agent(client: &mut Client, session: &str, member: &MemberInfo) -> (String, Value) {
-    let status = client.status(&member.id, false).await.map_or_else(|_| "unknown".to_owned(), |reply| reply.status);
+    let status =
+        client.status(&member.id, false).await.map_or_else(|_| "unknown".to_owned(), |reply| reply.status);
     let info = client.info(&member.id).await.ok();
     let name = info.as_ref().and_then(|info| info.name.clone());
     let short = info.and_then(|info| info.session_id);

@@ -44,8 +44,10 @@ pub(super) const LAUNCH: ToolSpec = tool(
 
 const HANDOFF: &str = "Starts an agent, gives it work, waits until it is done, and returns its answer. The agent is ended \
     then. If you stop waiting the handoff goes on; `handoff_result` returns its answer later.";
-const HANDOFF_RESULT: &str = "Returns the answer of a handoff, or lists your newest handoffs when no id is given.";
-const ASSIGN: &str = "Starts an agent and gives it work without waiting. It sends its result as a message when it is done.";
+const HANDOFF_RESULT: &str =
+    "Returns the answer of a handoff, or lists your newest handoffs when no id is given.";
+const ASSIGN: &str =
+    "Starts an agent and gives it work without waiting. It sends its result as a message when it is done.";
 const SEND_MESSAGE: &str = "Sends a message to another agent. It is stored at once and handed over when that agent is ready. \
     Without `receiver_id` it goes to who started you.";
 const READ_INBOX: &str = "Lists the messages for a terminal, yours by default, that are not delivered yet. Messages for you \

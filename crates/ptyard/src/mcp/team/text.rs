@@ -21,7 +21,8 @@ pub(super) fn one_line(text: &str) -> String {
 
 pub(super) fn status(id: &str, reply: &StatusReply) -> String {
     let asks = reply.blocked_on.as_ref().map_or_else(String::new, |blocked| {
-        let message = blocked.message.as_deref().map_or_else(String::new, |text| format!(": {}", one_line(text)));
+        let message =
+            blocked.message.as_deref().map_or_else(String::new, |text| format!(": {}", one_line(text)));
         format!(" It asks ({}){message}.", blocked.kind)
     });
     let stalled = reply.stalled.as_ref().map_or_else(String::new, |stalled| {
@@ -43,7 +44,8 @@ pub(super) fn messages(all: &[MessageInfo]) -> String {
 
 pub(super) fn handoffs(all: &[HandoffReply]) -> String {
     let line = |handoff: &HandoffReply| {
-        let result = handoff.result.as_deref().map_or_else(String::new, |text| format!(": {}", one_line(text)));
+        let result =
+            handoff.result.as_deref().map_or_else(String::new, |text| format!(": {}", one_line(text)));
         format!("{} {} by {}{result}", handoff.id, handoff.state, handoff.worker)
     };
     match all {

@@ -78,13 +78,15 @@ pub(super) fn claim(connection: &Connection, due: DueFlow) -> Result<Option<Clai
         at: due.at,
         note,
     };
-    let missed = due.missed.map(|(first, count, why)| {
-        insert(connection, new(first, count, FlowRunState::Missed, Some(why)))
-    });
+    let missed = due
+        .missed
+        .map(|(first, count, why)| insert(connection, new(first, count, FlowRunState::Missed, Some(why))));
     let run = due.moment.map(|moment| {
         let (state, note) = match going(connection, &due.name)? {
             None => (FlowRunState::Starting, None),
-            Some(going) => (FlowRunState::Overlap, Some(format!("{} was still {}", going.id, going.state.as_str()))),
+            Some(going) => {
+                (FlowRunState::Overlap, Some(format!("{} was still {}", going.id, going.state.as_str())))
+            }
         };
         insert(connection, new(moment, 1, state, note))
     });
