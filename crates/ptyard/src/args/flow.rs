@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand};
 /// What is done with flows.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowCommand {
-    Add(FlowAddArgs),
+    Add(Box<FlowAddArgs>),
     /// List all flows
     List,
     /// Show a flow and its runs, newest first: also those that were missed or skipped

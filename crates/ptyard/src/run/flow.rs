@@ -13,7 +13,7 @@ use crate::print::printable;
 pub(super) async fn flow(place: &Place, command: FlowCommand) -> Result<u8, Failure> {
     match command {
         FlowCommand::Add(args) => {
-            let request = request(args)?;
+            let request = request(*args)?;
             place.show(&place.client().await?.add_flow(&request).await?, added)?;
         }
         FlowCommand::List => {

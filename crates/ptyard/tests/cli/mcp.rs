@@ -302,6 +302,24 @@ fn a_long_handoff_tells_how_it_goes_and_returns_the_answer() {
 }
 
 #[test]
+fn a_handoff_whose_worker_asks_says_what_and_how_to_answer() {
+    let asks = json!({
+        "id": "t00000000000000000000000000000001", "status": "waiting_user_answer", "since": "now", "epoch": 1,
+        "source": "native", "rule": null, "offset": null, "stalled": null,
+        "blocked_on": {"kind": "permission", "message": "run \u{1b}[31mrm?"}
+    });
+    let fake = Fake::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/v1/handoffs") => Reply::Json(handoff("open")),
+        ("GET", path) if path.ends_with("/status") => Reply::Json(asks.clone()),
+        _ => Reply::Refusal(410, "terminal_removed", "it is gone"),
+    });
+    let mut session = Session::start(&fake);
+    let (text, result) = session.call("handoff", &json!({"agent_profile": "reviewer", "message": "compute"}));
+    assert!(text.contains("asks (permission): run rm?") && text.contains("`answer_user_prompt`"), "{text}");
+    assert_eq!((&result["isError"], &result["structuredContent"]["state"]), (&json!(false), &json!("open")));
+}
+
+#[test]
 fn a_cancelled_handoff_call_leaves_the_handoff_alone() {
     let fake = Fake::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/v1/handoffs") => Reply::Json(handoff("open")),

@@ -36,6 +36,9 @@ impl Yard {
             .map_err(|error| YardError::InvalidArgument(format!("its agent cannot be read: {error}")))?;
         let when_done = agent.when_done;
         let launched = self.launch(agent.launch_spec()).await?;
+        for notice in &launched.notices {
+            tracing::info!(flow = flow.name, run = %run.id, notice, "its agent is started");
+        }
         let sender = Sender::Flow(flow.name.clone());
         let framed = framing::frame(&flow.text, Purpose::Task, &sender, Tag::new(ids::random_u32()));
         let spec = SendSpec { purpose: inbox::Purpose::Assign, ..SendSpec::new(framed.text) };

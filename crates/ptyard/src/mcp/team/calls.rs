@@ -24,6 +24,9 @@ use crate::run::{PROFILES_VARIABLE, working_directory};
 /// something moves, and far below the timeouts of clients.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
+/// The status of an agent that asks something.
+const WAITS: &str = "waiting_user_answer";
+
 impl Caller {
     /// Calls a tool of a team.
     pub(in crate::mcp) async fn call_team(
@@ -75,8 +78,8 @@ impl Caller {
         let mut client = self.place.client().await?;
         let handoff = client.hand_off(&request).await?;
         let short = short_id(&mut client, &handoff.worker).await;
-        let handoff = self.await_handoff(handoff, &short, patience, progress).await?;
-        Ok(told_handoff(&handoff, &short, &format!("handoff to {profile}"), begun.elapsed()))
+        let (handoff, asks) = self.await_handoff(handoff, &short, patience, progress).await?;
+        Ok(told_handoff(&handoff, asks.as_deref(), &short, &format!("handoff to {profile}"), begun.elapsed()))
     }
 
     async fn handoff_result(&self, arguments: &Arguments, progress: &Progress) -> Called {
@@ -89,23 +92,29 @@ impl Caller {
         let patience = seconds(arguments, 0, 0)?;
         let handoff = client.handoff(&id, 0).await?;
         let short = short_id(&mut client, &handoff.worker).await;
-        let handoff = self.await_handoff(handoff, &short, patience, progress).await?;
-        Ok(told_handoff(&handoff, &short, &format!("handoff {id}"), begun.elapsed()))
+        let (handoff, asks) = self.await_handoff(handoff, &short, patience, progress).await?;
+        Ok(told_handoff(&handoff, asks.as_deref(), &short, &format!("handoff {id}"), begun.elapsed()))
     }
 
-    /// Waits for a handoff and tells how it goes. Dropped, it leaves the handoff going.
+    /// Waits for a handoff and tells how it goes, until its worker asks something; then what it asks comes with it. Dropped,
+    /// it leaves the handoff going.
     async fn await_handoff(
         &self,
         mut handoff: HandoffReply,
         worker: &str,
         patience: Duration,
         progress: &Progress,
-    ) -> Result<HandoffReply, Failure> {
+    ) -> Result<(HandoffReply, Option<String>), Failure> {
         let begun = Instant::now();
         loop {
             let left = patience.saturating_sub(begun.elapsed());
             if handoff.state != "open" || left.is_zero() {
-                return Ok(handoff);
+                return Ok((handoff, None));
+            }
+            // Nobody else may be there to answer, and who waits for the result cannot.
+            let status = self.place.client().await?.status(&handoff.worker, false).await;
+            if let Some(status) = status.ok().filter(|status| status.status == WAITS) {
+                return Ok((handoff, Some(text::status(worker, &status))));
             }
             let told = format!("handoff {}: agent {worker} is at work", handoff.id);
             progress.tell(begun.elapsed(), patience, &told).await;
@@ -133,10 +142,13 @@ impl Caller {
         };
         let reply = self.place.client().await?.assign(&request).await?;
         let id = reply.worker.session_id.to_string();
-        let told = format!(
-            "Task assigned to {profile} (terminal: {id}). Its result comes to you as a message: end your turn when \
-             nothing else is to be done, do not poll."
-        );
+        let then = match reply.worker.agent.creator {
+            Some(_me) => {
+                "Its result comes to you as a message: end your turn when nothing else is to be done, do not poll."
+            }
+            None => "`get_status` tells what it does.",
+        };
+        let told = format!("Task assigned to {profile} (terminal: {id}). {then}");
         let told = with_notices(told, &reply.worker);
         let data = json!({
             "success": true,
@@ -304,16 +316,25 @@ async fn agent(client: &mut Client, session: &str, member: &MemberInfo) -> (Stri
     (line, data)
 }
 
-fn told_handoff(handoff: &HandoffReply, worker: &str, what: &str, took: Duration) -> Answer {
+fn told_handoff(
+    handoff: &HandoffReply,
+    asks: Option<&str>,
+    worker: &str,
+    what: &str,
+    took: Duration,
+) -> Answer {
     let result = handoff.result.as_deref().map(text::plain);
     let seconds = took.as_secs_f64();
-    let (text, outcome) = match handoff.state.as_str() {
-        "done" => (result.clone().unwrap_or_default(), Outcome::Done),
-        "open" => (
+    let later = format!("`handoff_result` with handoff_id {} returns its answer later.", handoff.id);
+    let (text, outcome) = match (handoff.state.as_str(), asks) {
+        ("done", _) => (result.clone().unwrap_or_default(), Outcome::Done),
+        ("open", Some(asks)) => (
+            format!("The {what} waits for an answer. {asks} `answer_user_prompt` answers it; {later}"),
+            Outcome::Done,
+        ),
+        ("open", None) => (
             format!(
-                "The {what} is not done after {seconds:.1} seconds: agent {worker} is still at it. It goes on; \
-                 `handoff_result` with handoff_id {} returns its answer later.",
-                handoff.id
+                "The {what} is not done after {seconds:.1} seconds: agent {worker} is still at it. It goes on; {later}"
             ),
             Outcome::Done,
         ),
