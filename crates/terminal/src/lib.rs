@@ -11,6 +11,7 @@ mod actor;
 pub mod agent;
 pub mod backend;
 mod clock;
+mod cores;
 mod cursor;
 mod intent;
 pub mod local;
@@ -26,6 +27,7 @@ mod window;
 
 pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
 pub use clock::Clock;
+pub use cores::on_every_core;
 pub use cursor::{SharedCursor, Turn};
 pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};
 #[cfg(feature = "pause-points")]
