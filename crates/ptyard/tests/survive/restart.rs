@@ -248,3 +248,36 @@ fn a_command_waits_for_a_server_that_ends_and_listens_no_more() {
     assert!(output.status.success(), "{output:?}");
     assert!(last.wait().unwrap().success());
 }
+
+#[test]
+fn law_01_a_log_that_the_last_server_still_holds_is_waited_for() {
+    let stage = Stage::new();
+    stage.json(&[
+        "exec",
+        "--name",
+        "p",
+        "--until",
+        "regex:here",
+        "--",
+        "sh",
+        "-c",
+        "echo here; exec sleep 600",
+    ]);
+    let info = stage.json(&["info", "p"]);
+    let pid = number(&info["pid"]);
+    let keeper = Pid::from_raw(i32::try_from(stage.keeper()).unwrap()).unwrap();
+    // So that it does not take the log first.
+    kill_process(keeper, Signal::STOP).unwrap();
+    stage.kill_server();
+    let ring = stage.state().join("terminals").join(text(&info["id"])).join("ring");
+    let mut dying = Command::new("flock");
+    let dying = dying.arg("-x").arg(ring).args(["sh", "-c", "echo locked; exec sleep 1"]);
+    let mut dying = dying.stdout(Stdio::piped()).spawn().unwrap();
+    let mut locked = String::new();
+    BufReader::new(dying.stdout.take().unwrap()).read_line(&mut locked).unwrap();
+    kill_process(keeper, Signal::CONT).unwrap();
+    let again = stage.json(&["info", "p"]);
+    assert_eq!((&again["state"], number(&again["pid"])), (&"running".into(), pid), "{again}");
+    assert!(runs(pid));
+    dying.wait().unwrap();
+}
