@@ -1,6 +1,6 @@
 //! Starting agents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ptyard_core::{SessionId, Size, TerminalId};
 use ptyard_providers::Provider;
-use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
+use ptyard_providers::launch::PlanFile;
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
 use ptyard_terminal::backend::{Grounds, Io};
@@ -18,6 +18,7 @@ use ptyard_terminal::backend::{Grounds, Io};
 use super::deliver::Deliverer;
 use super::error::AgentError;
 use super::mail::abandoned_by_nobody;
+use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
 use super::roster::Member;
 use super::servers;
@@ -316,51 +317,4 @@ fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
 struct Planned {
     notices: Vec<String>,
     first_message: Option<String>,
-}
-
-fn wanted(
-    spec: &LaunchSpec,
-    profile: Option<&Profile>,
-    provider: &Provider,
-    directory: &Path,
-    env: &BTreeMap<String, String>,
-) -> Wanted {
-    let prompt = profile.map(|profile| profile.prompt.clone()).filter(|prompt| !prompt.is_empty());
-    let tools = profile.and_then(|profile| profile.tools.clone()).map(BTreeSet::from_iter);
-    Wanted {
-        binary: binary(&provider.launch().binaries, env),
-        cwd: spec.cwd.clone().unwrap_or_default(),
-        private: directory.join("private"),
-        model: spec.model.clone().or_else(|| profile?.model.clone()),
-        prompt,
-        mcp: Vec::new(),
-        tools,
-        unattended: spec.unattended,
-        resume: None,
-        extra: spec.extra.clone(),
-    }
-}
-
-/// The plan. A provider without a binary of its own runs what the caller names, else a shell.
-fn plan(provider: &Provider, wanted: &Wanted) -> Result<Plan, YardError> {
-    if !provider.launch().binaries.is_empty() {
-        return recipes::plan(provider.launch(), wanted)
-            .map_err(|error| YardError::InvalidArgument(error.to_string()));
-    }
-    let argv = if wanted.extra.is_empty() {
-        vec![wanted.binary.display().to_string()]
-    } else {
-        wanted.extra.clone()
-    };
-    Ok(Plan { argv, ..Plan::default() })
-}
-
-/// The first of `names` that `PATH` holds; the first one at all when it holds none, so that the refusal names it.
-fn binary(names: &[String], env: &BTreeMap<String, String>) -> PathBuf {
-    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let held = |name: &&String| std::env::split_paths(path).any(|directory| directory.join(name).is_file());
-    match names.iter().find(held).or(names.first()) {
-        Some(name) => PathBuf::from(name),
-        None => PathBuf::from(env.get("SHELL").map_or("/bin/sh", String::as_str)),
-    }
 }

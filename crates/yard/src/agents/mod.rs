@@ -7,6 +7,7 @@ pub mod handoff;
 mod judge;
 pub(crate) mod launch;
 pub(crate) mod mail;
+mod plan;
 pub mod profile;
 mod record;
 pub mod roster;

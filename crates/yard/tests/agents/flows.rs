@@ -1,12 +1,14 @@
 //! Flows, by a clock that the test drives.
 
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ptyard_core::ErrorCode;
 use ptyard_core::turn::Status;
-use ptyard_store::Flows as _;
 use ptyard_store::sqlite::SqliteStore;
+use ptyard_store::{FlowRow, Flows as _};
 use ptyard_terminal::backend::BoxFuture;
 use ptyard_testkit::PATIENCE;
 use ptyard_testkit::agent::program;
@@ -89,19 +91,7 @@ impl Stage {
     }
 
     fn hourly(&self, toml: &str) -> FlowSpec {
-        let extra = [program().to_str().unwrap(), "--toml", toml].map(str::to_owned).to_vec();
-        FlowSpec {
-            name: "hourly".to_owned(),
-            cron: "0 * * * *".to_owned(),
-            zone: Some("UTC".to_owned()),
-            agent: FlowAgent {
-                provider: Some("generic".to_owned()),
-                cwd: Some(self.home.path().to_owned()),
-                extra,
-                ..FlowAgent::default()
-            },
-            text: "look around".to_owned(),
-        }
+        hourly(self.home.path(), toml)
     }
 
     /// Waits until a run of the flow is told that `holds`, and gives it as it stands then.
@@ -123,6 +113,23 @@ impl Stage {
     async fn states(&self) -> Vec<FlowRunState> {
         let (_, runs) = self.yard.flow("hourly", 100).await.unwrap();
         runs.into_iter().map(|run| run.state).collect()
+    }
+}
+
+/// A flow of every hour.
+fn hourly(home: &Path, toml: &str) -> FlowSpec {
+    let extra = [program().to_str().unwrap(), "--toml", toml].map(str::to_owned).to_vec();
+    FlowSpec {
+        name: "hourly".to_owned(),
+        cron: "0 * * * *".to_owned(),
+        zone: Some("UTC".to_owned()),
+        agent: FlowAgent {
+            provider: Some("generic".to_owned()),
+            cwd: Some(home.to_owned()),
+            extra,
+            ..FlowAgent::default()
+        },
+        text: "look around".to_owned(),
     }
 }
 
@@ -236,16 +243,26 @@ async fn an_agent_that_cannot_be_started_is_a_run_that_failed() {
 
 #[tokio::test]
 async fn a_run_whose_server_died_before_its_agent_had_the_work_failed() {
-    let stage = Stage::new().await;
-    stage.yard.add_flow(stage.hourly(REPORTING)).await.unwrap();
-    let Stage { yard, clock, events, seen, home } = stage;
-    yard.shutdown().await;
-    drop((yard, events));
+    let (home, clock) = (tempfile::tempdir().unwrap(), Driven::new());
     // What a server leaves that is killed between the claim and the work.
-    let store = SqliteStore::open(home.path().join("state/ptyard.db")).unwrap();
+    let state = home.path().join("state");
+    std::fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
+    let spec = hourly(home.path(), REPORTING);
+    let flow = FlowRow {
+        name: spec.name,
+        cron: spec.cron,
+        zone: "UTC".to_owned(),
+        agent: serde_json::to_string(&spec.agent).unwrap(),
+        text: spec.text,
+        run: Run::Scheduled,
+        created_at: clock.now(),
+        done_until: clock.now(),
+    };
+    let store = SqliteStore::open(state.join("ptyard.db")).unwrap();
+    store.add_flow(flow).await.unwrap();
     store.begin_flow_run("hourly".to_owned(), clock.now()).await.unwrap();
     drop(store);
-    let mut stage = Stage::at(home, clock, seen).await;
+    let mut stage = Stage::at(home, clock, 0).await;
     let failed = stage.told("failed").await;
     assert!(failed.note.unwrap().contains("the server ended while its agent was started"));
     stage.clock.pass(HOUR);

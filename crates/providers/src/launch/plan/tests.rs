@@ -1,6 +1,7 @@
 use super::*;
 use crate::Library;
 use crate::launch::McpTransport;
+use crate::launch::recipe::McpRecipe;
 
 fn wanted() -> Wanted {
     Wanted {
@@ -81,6 +82,15 @@ fn a_secret_is_in_private_files_and_never_in_an_argument() {
         let encoder = provider.launch().mcp.encoder;
         assert_eq!(in_files, encoder == McpEncoder::Json, "{id}");
     }
+}
+
+#[test]
+fn a_secret_is_left_out_where_servers_are_arguments() {
+    let mcp: McpRecipe = toml::from_str("encoder = 'json'\nargs = ['--servers', '{json}']").unwrap();
+    let recipe = Recipe { mcp, ..Recipe::default() };
+    let plan = plan(&recipe, &Wanted { mcp: vec![server()], ..wanted() }).unwrap();
+    assert!(plan.argv[2].contains("PTYARD_TERMINAL") && !plan.argv[2].contains("hidden"), "{:?}", plan.argv);
+    assert_eq!(plan.files, []);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod calls;
 mod text;
+mod work;
 
 use serde_json::{Value, json};
 
