@@ -57,6 +57,8 @@ pub struct Judge {
     native: Option<Steady>,
     title: Option<Evidence>,
     screen: Steady,
+    /// What stood in the composer of the frame that the screen's evidence is of.
+    composer: Composer,
     /// It was ready and then worked: from then on ready means that something is completed.
     has_worked: bool,
 }
@@ -68,7 +70,8 @@ impl Judge {
         let start =
             Evidence::new(Source::Screen, Position::Offset(0), Status::Starting, Rule::named("started"));
         let screen = Steady::new(provider.ready(), start);
-        Self { reading: Reading::new(provider), native: None, title: None, screen, has_worked: false }
+        let reading = Reading::new(provider);
+        Self { reading, native: None, title: None, screen, composer: Composer::Unseen, has_worked: false }
     }
 
     /// Goes on with another edition of the manifest.
@@ -108,9 +111,7 @@ impl Judge {
             if self.screen.was_ready() {
                 native.came_up();
             }
-            // A program that came up and then reports that it works does so: a turn may be over within a blip, and
-            // whoever handed its text over needs to see it.
-            let asked = if native.was_ready() { Asked::Yes } else { Asked::No };
+            let asked = expected(native);
             native.observe(said, asked, now);
             until.extend(native.deadline(asked));
             evidence.push(native.held().clone());
@@ -128,14 +129,20 @@ impl Judge {
         evidence.extend(self.title.clone());
         let (said, quiet_until) = self.reading.shown(now);
         until.extend(quiet_until);
-        self.screen.observe(said, Asked::No, now);
-        until.extend(self.screen.deadline(Asked::No));
+        let asked = expected(&self.screen);
+        self.screen.observe(said, asked, now);
+        until.extend(self.screen.deadline(asked));
+        // A composer that was seen to be empty in a frame of work must not stand beside a ready from before: together they
+        // would say that a text was taken and is done with.
+        if self.screen.deadline(asked).is_none() {
+            self.composer.clone_from(self.reading.composer());
+        }
         evidence.push(self.screen.held().clone());
         self.name(&mut evidence);
         Verdict {
             dialog: self.reading.dialog(),
             evidence,
-            composer: self.reading.composer().clone(),
+            composer: self.composer.clone(),
             until: until.into_iter().min(),
         }
     }
@@ -152,6 +159,12 @@ impl Judge {
             }
         }
     }
+}
+
+/// A program that came up and then works does so at once: a turn may be over within a blip, and whoever handed its text
+/// over needs to see it. What programs show before they came up may be a blink.
+fn expected(steady: &Steady) -> Asked {
+    if steady.was_ready() { Asked::Yes } else { Asked::No }
 }
 
 #[cfg(test)]

@@ -129,12 +129,15 @@ impl Reading {
         self.shown = self.shown.max(offset);
         let provider = &self.provider;
         let changed = self.rows.update(view, &provider.anchors);
-        if changed || self.seen.is_none() {
-            self.composer = composer::read(provider, &self.rows, view);
-            self.submitted.frame(&self.composer, &self.rows, now);
-        }
         let rule = rules::first(&provider.rules, &self.rows);
         let rule = rule.and_then(|rule| provider.rules.iter().position(|other| other.name == rule.name));
+        if changed || self.seen.is_none() {
+            // A menu is drawn with the sign of a composer, and nothing that stands in it was typed.
+            let is_asking = rule.is_some_and(|at| provider.rules[at].status == RuleStatus::Waiting);
+            self.composer =
+                if is_asking { Composer::Unseen } else { composer::read(provider, &self.rows, view) };
+            self.submitted.frame(&self.composer, &self.rows, now);
+        }
         let goes_on = |at: usize| {
             matches!(
                 provider.rules[at].status,

@@ -35,4 +35,9 @@ macro_rules! scenes {
 
 scenes!(codex, crate::cli::CODEX, [it_answers]);
 scenes!(opencode, crate::cli::OPENCODE, [it_answers]);
-scenes!(claude, crate::cli::CLAUDE, #[ignore = "fetches more than a gate may: -- --ignored"] [it_answers]);
+scenes!(
+    claude,
+    crate::cli::CLAUDE,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [it_answers]
+);

@@ -74,6 +74,7 @@ fn available(cli: &Cli) -> Result<(), String> {
 /// The directory with the CLI's program, where `.ci/install-agents` puts it.
 pub(crate) fn programs(cli: &Cli) -> PathBuf {
     let cache = std::env::var_os("PTYARD_AGENTS_CACHE").map(PathBuf::from);
-    let cache = cache.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/ptyard-agents"));
+    let cache =
+        cache.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".cache/ptyard-agents"));
     cache.join(cli.package).join("bin")
 }

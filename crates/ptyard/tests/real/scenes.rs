@@ -6,7 +6,9 @@ use crate::yard::Yard;
 /// It starts, takes a message, works on it and is done; what it said is what the model said.
 pub(crate) fn it_answers(cli: &'static Cli) {
     let yard = Yard::new(cli);
-    let gate = yard.model.hold("first task", "It is done, and these are the points:\n\n- one\n- two\n\nThat is all.");
+    let gate = yard
+        .model
+        .hold("first task", "It is done, and these are the points:\n\n- one\n- two\n\nThat is all.");
     yard.ready();
     yard.send("Do the first task.");
     yard.model.wait_asked("first task");

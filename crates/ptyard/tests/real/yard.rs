@@ -23,8 +23,15 @@ pub(crate) struct Yard {
 impl Drop for Yard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}\n{}", self.screen(), String::from_utf8_lossy(&self.run(&["status", "agent", "--explain"]).stdout));
-            eprintln!("{}", std::fs::read_to_string(self.dir.path().join("state/server.log")).unwrap_or_default());
+            eprintln!(
+                "{}\n{}",
+                self.screen(),
+                String::from_utf8_lossy(&self.run(&["status", "agent", "--explain"]).stdout)
+            );
+            eprintln!(
+                "{}",
+                std::fs::read_to_string(self.dir.path().join("state/server.log")).unwrap_or_default()
+            );
         }
         let _ = self.run(&["stop"]);
     }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-pub use script::Turn;
 use script::Script;
+pub use script::Turn;
 
 /// How long a test waits for a CLI to ask: they start for seconds on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);

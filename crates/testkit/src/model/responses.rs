@@ -6,8 +6,7 @@ use super::tool::Shell;
 use super::wire::{Question, Wire, event, text_of};
 
 /// Messages in the user's name that are none of the user's.
-const CONTEXT: [&str; 4] =
-    ["<environment_context", "<user_instructions", "<permissions", "# AGENTS"];
+const CONTEXT: [&str; 4] = ["<environment_context", "<user_instructions", "<permissions", "# AGENTS"];
 
 pub(super) fn read(request: &Value) -> Question {
     let none = Vec::new();
@@ -18,10 +17,10 @@ pub(super) fn read(request: &Value) -> Question {
     };
     let at = input.iter().rposition(is_prompt);
     let prompt = at.map_or_else(String::new, |at| text_of(&input[at]["content"]));
-    let is_result =
-        |item: &&Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"));
+    let is_result = |item: &&Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"));
     let result = input.iter().skip(at.map_or(0, |at| at + 1)).rfind(is_result);
-    let result = result.map(|item| item["output"].as_str().map_or_else(|| item["output"].to_string(), str::to_owned));
+    let result =
+        result.map(|item| item["output"].as_str().map_or_else(|| item["output"].to_string(), str::to_owned));
     let tools = request["tools"].as_array().unwrap_or(&none);
     let nested = tools.iter().flat_map(|tool| tool["tools"].as_array().into_iter().flatten());
     let shell = Shell::among(tools.iter().chain(nested).map(|tool| (&tool["name"], &tool["parameters"])));

@@ -62,7 +62,8 @@ async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>)
     let has_result = result.is_some();
     let (at, turn) = shared.change(|state| {
         let turn = state.script.turn(&prompt);
-        let known = has_result.then(|| state.asked.iter().rposition(|asked| asked.prompt == prompt)).flatten();
+        let known =
+            has_result.then(|| state.asked.iter().rposition(|asked| asked.prompt == prompt)).flatten();
         let at = known.unwrap_or_else(|| {
             state.asked.push(Asked { prompt, result: None, given_up: false });
             state.asked.len() - 1

@@ -59,15 +59,18 @@ fn a_command_is_run_once_and_a_request_without_tools_is_no_prompt() {
     model.on("go", Turn::Runs { command: "true".to_owned(), then: "Done.".to_owned() });
     let mut request = chat("go");
     let called = events(&post(&model, "/chat/completions", &request));
-    let arguments = called.iter().find_map(|event| {
-        event.pointer("/choices/0/delta/tool_calls/0/function/arguments")?.as_str()
-    });
+    let arguments = called
+        .iter()
+        .find_map(|event| event.pointer("/choices/0/delta/tool_calls/0/function/arguments")?.as_str());
     assert_eq!(arguments, Some("{\"command\":\"true\"}"));
     request["messages"].as_array_mut().unwrap().push(json!({"role": "tool", "content": "fine"}));
     assert!(post(&model, "/chat/completions", &request).contains("Done."));
     let title = json!({"messages": [{"role": "user", "content": "a title, please"}]});
     assert!(post(&model, "/chat/completions", &title).contains("A title"));
-    assert_eq!((model.prompts(), model.wait_asked("go").result.as_deref()), (vec!["go".to_owned()], Some("fine")));
+    assert_eq!(
+        (model.prompts(), model.wait_asked("go").result.as_deref()),
+        (vec!["go".to_owned()], Some("fine"))
+    );
 }
 
 #[test]
