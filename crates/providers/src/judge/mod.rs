@@ -31,7 +31,8 @@ use crate::manifest::{Policy, Provider};
 pub struct Verdict {
     /// What each source says, at most one each, the most trusted first.
     pub evidence: Vec<Evidence>,
-    /// What stands where input is composed.
+    /// What stands where input is composed in the last frame. What is said of the screen may be of an earlier one: its
+    /// position tells.
     pub composer: Composer,
     /// What is to be done about the dialog that is shown, when the manifest knows it.
     pub dialog: Option<Dialog>,
@@ -57,8 +58,6 @@ pub struct Judge {
     native: Option<Steady>,
     title: Option<Evidence>,
     screen: Steady,
-    /// What stood in the composer of the frame that the screen's evidence is of.
-    composer: Composer,
     /// It was ready and then worked: from then on ready means that something is completed.
     has_worked: bool,
 }
@@ -70,8 +69,7 @@ impl Judge {
         let start =
             Evidence::new(Source::Screen, Position::Offset(0), Status::Starting, Rule::named("started"));
         let screen = Steady::new(provider.ready(), start);
-        let reading = Reading::new(provider);
-        Self { reading, native: None, title: None, screen, composer: Composer::Unseen, has_worked: false }
+        Self { reading: Reading::new(provider), native: None, title: None, screen, has_worked: false }
     }
 
     /// Goes on with another edition of the manifest.
@@ -132,17 +130,12 @@ impl Judge {
         let asked = expected(&self.screen);
         self.screen.observe(said, asked, now);
         until.extend(self.screen.deadline(asked));
-        // A composer that was seen to be empty in a frame of work must not stand beside a ready from before: together they
-        // would say that a text was taken and is done with.
-        if self.screen.deadline(asked).is_none() {
-            self.composer.clone_from(self.reading.composer());
-        }
         evidence.push(self.screen.held().clone());
         self.name(&mut evidence);
         Verdict {
             dialog: self.reading.dialog(),
             evidence,
-            composer: self.composer.clone(),
+            composer: self.reading.composer().clone(),
             until: until.into_iter().min(),
         }
     }

@@ -21,6 +21,12 @@ pub(crate) struct Cli {
     pub(crate) trust: Option<&'static str>,
     /// The keys that let a command run once.
     pub(crate) approve: &'static str,
+    /// The keys that stop a turn.
+    pub(crate) interrupt: &'static [&'static str],
+    /// The keys that empty the composer, where an interrupted prompt comes back to it.
+    pub(crate) clear: Option<&'static str>,
+    /// The line that ends it.
+    pub(crate) exit: &'static str,
 }
 
 pub(crate) const CODEX: &Cli = &Cli {
@@ -31,6 +37,9 @@ pub(crate) const CODEX: &Cli = &Cli {
     url_variable: None,
     trust: Some("Enter"),
     approve: "y",
+    interrupt: &["Escape"],
+    clear: None,
+    exit: "/quit",
 };
 
 pub(crate) const OPENCODE: &Cli = &Cli {
@@ -46,6 +55,9 @@ pub(crate) const OPENCODE: &Cli = &Cli {
     url_variable: None,
     trust: None,
     approve: "Enter",
+    interrupt: &["Escape", "Escape"],
+    clear: None,
+    exit: "/exit",
 };
 
 pub(crate) const CLAUDE: &Cli = &Cli {
@@ -64,6 +76,9 @@ pub(crate) const CLAUDE: &Cli = &Cli {
     url_variable: Some("ANTHROPIC_BASE_URL"),
     trust: Some("Down Enter"),
     approve: "1",
+    interrupt: &["Escape"],
+    clear: Some("C-u"),
+    exit: "/exit",
 };
 
 fn write(path: &Path, text: &str) {

@@ -19,11 +19,11 @@ mod yard;
 
 /// One test for each scene of a CLI.
 macro_rules! scenes {
-    ($cli:ident, $agent:expr, $(#[$attr:meta])* [$($scene:ident),* $(,)?]) => {
+    ($cli:ident, $agent:expr, #[$attr:meta] [$($scene:ident),* $(,)?]) => {
         mod $cli {
             $(
                 #[test]
-                $(#[$attr])*
+                #[$attr]
                 fn $scene() {
                     let name = concat!(stringify!($cli), "::", stringify!($scene));
                     crate::place::inside($agent, name, || crate::scenes::$scene($agent));
@@ -31,13 +31,23 @@ macro_rules! scenes {
             )*
         }
     };
+    ($($cli:ident, $agent:expr, #[$attr:meta];)*) => {
+        $(scenes!($cli, $agent, #[$attr] [
+            a_message_is_worked_on_and_answered,
+            a_question_is_answered_by_a_person_and_mail_waits,
+            three_messages_are_delivered_one_per_turn,
+            thirty_lines_arrive_as_they_are,
+            an_interrupted_turn_is_over,
+            a_failed_request_ends_the_turn,
+            an_exit_is_told,
+            a_crash_is_told,
+            a_server_that_dies_in_a_turn_loses_nothing,
+        ]);)*
+    };
 }
 
-scenes!(codex, crate::cli::CODEX, [it_answers]);
-scenes!(opencode, crate::cli::OPENCODE, [it_answers]);
-scenes!(
-    claude,
-    crate::cli::CLAUDE,
-    #[ignore = "fetches more than a gate may: -- --ignored"]
-    [it_answers]
-);
+scenes! {
+    codex, crate::cli::CODEX, #[cfg(target_os = "linux")];
+    opencode, crate::cli::OPENCODE, #[cfg(target_os = "linux")];
+    claude, crate::cli::CLAUDE, #[ignore = "fetches more than a gate may: -- --ignored"];
+}

@@ -5,6 +5,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use ptyard_testkit::model::Model;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -16,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Yard {
     pub(crate) model: Model,
-    cli: &'static Cli,
+    pub(crate) cli: &'static Cli,
     dir: TempDir,
 }
 
@@ -44,7 +46,8 @@ impl Yard {
         (cli.settle)(&yard.home(), &yard.model.url());
         let work = yard.work();
         std::fs::create_dir_all(&work).unwrap();
-        std::fs::write(work.join("README.md"), "# work\n").unwrap();
+        // What the CLIs take for a project, and so ask about.
+        assert!(Command::new("git").args(["init", "--quiet"]).current_dir(&work).status().unwrap().success());
         yard
     }
 
@@ -123,6 +126,43 @@ impl Yard {
         self.becomes("idle");
     }
 
+    /// Queues a message.
+    pub(crate) fn queue(&self, text: &str) {
+        let message = self.json(&["send", "agent", text]);
+        assert!(message["error"].is_null(), "{message}");
+    }
+
+    /// The states of all messages, in order.
+    pub(crate) fn mail(&self) -> Vec<String> {
+        let all = self.json(&["inbox", "agent", "--all"]);
+        let state = |message: &Value| message["state"].as_str().unwrap().to_owned();
+        all.as_array().unwrap().iter().map(state).collect()
+    }
+
+    /// Waits until the states of all messages are these.
+    pub(crate) fn mail_becomes(&self, wanted: &[&str]) {
+        let began = Instant::now();
+        while self.mail() != wanted {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{:?} and not {wanted:?}",
+                self.json(&["inbox", "agent", "--all"])
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Presses keys, as a person at the terminal does.
+    pub(crate) fn press(&self, keys: &str) {
+        let reply = self.json(&["write", "agent", "--keys", keys, "--yield-ms", "0"]);
+        assert!(reply["error"].is_null(), "{reply}");
+    }
+
+    /// Waits until it takes a message.
+    pub(crate) fn takes_messages(&self) -> Value {
+        self.until("ready", |status| status["explain"]["hold"].is_null())
+    }
+
     /// Sends a message; returns it once it is delivered.
     pub(crate) fn send(&self, text: &str) -> Value {
         let message = self.json(&["send", "agent", text, "--wait", "delivered", "--timeout", "60"]);
@@ -134,5 +174,25 @@ impl Yard {
     pub(crate) fn send_through(&self, text: &str) {
         let message = self.json(&["send", "agent", text, "--wait", "completed", "--timeout", "60"]);
         assert_eq!(message["turn"], "completed", "{message}");
+    }
+
+    /// The process id of something that is told of.
+    fn pid(&self, args: &[&str], at: &str) -> Pid {
+        let told = self.json(args);
+        let pid = told.pointer(at).and_then(Value::as_i64).unwrap_or_else(|| panic!("{told}"));
+        Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+    }
+
+    pub(crate) fn kill_agent(&self) {
+        kill_process(self.pid(&["info", "agent"], "/pid"), Signal::KILL).unwrap();
+    }
+
+    /// Kills the server and waits until it is gone; the next command starts another one.
+    pub(crate) fn kill_server(&self) {
+        let pid = self.pid(&["version"], "/server/pid");
+        let server = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        pidfd_send_signal(&server, Signal::KILL).unwrap();
+        let patience = Timespec::try_from(PATIENCE).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&patience)).unwrap(), 1);
     }
 }
