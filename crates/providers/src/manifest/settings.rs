@@ -48,6 +48,9 @@ pub struct Input {
     pub interrupt: Vec<String>,
     /// A line that ends the program.
     pub exit: String,
+    /// How long a question has to stand before the program takes a key for an answer, in milliseconds: some drop what is
+    /// typed at a dialog that just came up.
+    pub answer_after_ms: u64,
 }
 
 impl Default for Input {
@@ -58,6 +61,7 @@ impl Default for Input {
             clear: vec!["C-u".to_owned()],
             interrupt: vec!["Escape".to_owned()],
             exit: "/exit".to_owned(),
+            answer_after_ms: 0,
         }
     }
 }
