@@ -229,6 +229,23 @@ fn law_09_a_ready_from_before_does_not_stand_beside_a_composer_from_after() {
 }
 
 #[test]
+fn law_09_a_folded_paste_that_left_the_composer_is_on_its_way() {
+    let toy = TOY.replace("sign = '^>'\n", "sign = '^>'\nfolded = 'Pasted'\n");
+    let mut looks = Looks::new();
+    looks.judge.replace(Provider::parse(&toy, Origin::Local).unwrap());
+    looks.at("> ", 0);
+    looks.judge.verdict(ms(1_000));
+    looks.at("> Pasted", 1_100);
+    // The screens on the way look ready.
+    for (rows, at) in [("> ", 1_200), ("home\r\n> ", 1_600), ("", 1_700), ("new\r\n> ", 2_500)] {
+        let verdict = looks.at(rows, at);
+        assert_eq!(screen(&verdict).0, Status::Processing, "{rows:?}");
+    }
+    looks.judge.verdict(ms(3_200));
+    assert_eq!(screen(&looks.judge.verdict(ms(4_000))).0, Status::Completed);
+}
+
+#[test]
 fn a_menu_is_no_draft() {
     let mut looks = Looks::new();
     let toy = TOY.replace("no prompt below ask", "ask");

@@ -110,7 +110,7 @@ enabled = false
 fn settle_opencode(home: &Path, url: &str) {
     let model = json!({"name": "Loopback", "limit": {"context": 128_000, "output": 8_192}});
     let settings = json!({
-        "autoupdate": false, "share": "disabled", "lsp": false, "enabled_providers": ["loopback"],
+        "autoupdate": false, "share": "disabled", "lsp": false, "snapshot": false, "enabled_providers": ["loopback"],
         "model": "loopback/model", "small_model": "loopback/model",
         "provider": {"loopback": {
             "npm": "@ai-sdk/openai-compatible", "name": "Loopback",

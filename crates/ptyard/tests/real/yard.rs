@@ -16,6 +16,9 @@ use crate::place;
 /// Longer than anything takes on a loaded machine; only reached when something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Between two looks at what no command waits for: each of them is a program that starts.
+const STEP: Duration = Duration::from_millis(100);
+
 pub(crate) struct Yard {
     pub(crate) model: Model,
     pub(crate) cli: &'static Cli,
@@ -35,7 +38,9 @@ impl Drop for Yard {
                 std::fs::read_to_string(self.dir.path().join("state/server.log")).unwrap_or_default()
             );
         }
-        let _ = self.run(&["stop"]);
+        // It ends without a word when it is told, after seconds of its own.
+        self.run(&["signal", "agent", "KILL"]);
+        self.run(&["stop"]);
     }
 }
 
@@ -107,11 +112,14 @@ impl Yard {
                 return status;
             }
             assert!(began.elapsed() < PATIENCE, "it is not {what}: {status}");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(STEP);
         }
     }
 
     pub(crate) fn becomes(&self, wanted: &str) -> Value {
+        if wanted != "exited" {
+            self.run(&["wait", "agent", "--until", &format!("status:{wanted}"), "--timeout", "60"]);
+        }
         self.until(wanted, |status| status["status"] == wanted)
     }
 
@@ -148,7 +156,7 @@ impl Yard {
                 "{:?} and not {wanted:?}",
                 self.json(&["inbox", "agent", "--all"])
             );
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(STEP);
         }
     }
 
