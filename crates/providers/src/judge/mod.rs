@@ -24,7 +24,7 @@ pub(crate) use ledger::Ledger;
 pub(crate) use reading::{BLANK, Finding, Reading};
 use steady::{Asked, Steady};
 
-use crate::manifest::{Policy, Provider};
+use crate::manifest::{About, Provider};
 
 /// What is known at one moment, source by source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Verdict {
     /// What stands where input is composed in the last frame. What is said of the screen may be of an earlier one: its
     /// position tells.
     pub composer: Composer,
-    /// What is to be done about the dialog that is shown, when the manifest knows it.
+    /// The dialog that is shown in the last frame, when the manifest knows it.
     pub dialog: Option<Dialog>,
     /// When time alone will change the verdict.
     pub until: Option<Moment>,
@@ -45,9 +45,9 @@ pub struct Verdict {
 pub struct Dialog {
     /// The rule that saw it.
     pub rule: Rule,
-    /// What is done about it.
-    pub policy: Policy,
-    /// The keys that dismiss it; empty unless the policy is to dismiss.
+    /// What it is about.
+    pub about: About,
+    /// The keys that say yes; empty when a person has to.
     pub keys: Vec<String>,
 }
 

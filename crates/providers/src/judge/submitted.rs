@@ -5,12 +5,8 @@ use std::time::Duration;
 use ptyard_core::Moment;
 
 use super::Composer;
+use crate::manifest::Ready;
 use crate::rules::rows::Rows;
-
-/// How long a text that left the composer and stands nowhere may be on its way to the transcript: 600 ms, from when the
-/// composer is seen. A program that opens a conversation first clears its screen; what comes then has as long again. The
-/// slowest program that was recorded took 320 ms. A text that was merely deleted looks the same, so this is short.
-const ON_ITS_WAY: Duration = Duration::from_millis(600);
 
 /// Most letters that are looked for.
 const PROBE: usize = 24;
@@ -63,12 +59,16 @@ impl Submitted {
         *self = Self::default();
     }
 
-    /// Until when work is expected, though none is seen; `work_is_due` is how long it may take to show.
-    pub(super) fn until(&self, work_is_due: Duration) -> Option<Moment> {
+    /// Until when work is expected, though none is seen. A text in the transcript has as long as work may take to show;
+    /// one that stands nowhere has less, for it may have been deleted: from when a composer is seen, since a program that
+    /// opens a conversation first clears its screen.
+    pub(super) fn until(&self, ready: &Ready) -> Option<Moment> {
         let gone_at = self.gone_at?;
+        if self.is_in_transcript {
+            return Some(gone_at + Duration::from_millis(ready.unseen_work_ms));
+        }
         // While no composer is seen nothing looks ready.
-        let on_its_way = || Some(self.seen_since? + ON_ITS_WAY);
-        if self.is_in_transcript { Some(gone_at + work_is_due) } else { on_its_way() }
+        Some(self.seen_since? + Duration::from_millis(ready.on_its_way_ms))
     }
 }
 

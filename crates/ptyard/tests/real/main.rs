@@ -31,23 +31,64 @@ macro_rules! scenes {
             )*
         }
     };
-    ($($cli:ident, $agent:expr, #[$attr:meta];)*) => {
-        $(scenes!($cli, $agent, #[$attr] [
-            a_message_is_worked_on_and_answered,
-            a_question_is_answered_by_a_person_and_mail_waits,
-            three_messages_are_delivered_one_per_turn,
-            thirty_lines_arrive_as_they_are,
-            an_interrupted_turn_is_over,
-            a_failed_request_ends_the_turn,
-            an_exit_is_told,
-            a_crash_is_told,
-            a_server_that_dies_in_a_turn_loses_nothing,
-        ]);)*
-    };
 }
 
-scenes! {
-    codex, crate::cli::CODEX, #[cfg(target_os = "linux")];
-    opencode, crate::cli::OPENCODE, #[cfg(target_os = "linux")];
-    claude, crate::cli::CLAUDE, #[ignore = "fetches more than a gate may: -- --ignored"];
-}
+scenes!(
+    codex,
+    crate::cli::CODEX,
+    #[cfg(target_os = "linux")]
+    [
+        a_message_is_worked_on_and_answered,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);
+
+// It takes seconds to come up, so a gate shows of it what its own ways of drawing can break.
+scenes!(
+    opencode,
+    crate::cli::OPENCODE,
+    #[cfg(target_os = "linux")]
+    [
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);
+
+scenes!(
+    opencode_more,
+    crate::cli::OPENCODE,
+    #[ignore = "slow: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+    ]
+);
+
+scenes!(
+    claude,
+    crate::cli::CLAUDE,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);

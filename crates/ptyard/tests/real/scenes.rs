@@ -21,6 +21,14 @@ pub(crate) fn a_message_is_worked_on_and_answered(cli: &'static Cli) {
     assert_eq!(yard.model.count("first task"), 1);
 }
 
+/// Whoever starts it says that the folder is trusted, and it comes up by itself.
+pub(crate) fn a_trusted_folder_is_not_asked_about(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    yard.launch(&["--on-dialog", "trust-cwd"]);
+    yard.becomes("idle");
+    yard.takes_messages();
+}
+
 pub(crate) fn a_question_is_answered_by_a_person_and_mail_waits(cli: &'static Cli) {
     let yard = Yard::new(cli);
     let made = yard.work().join("made-by-the-tool");

@@ -127,7 +127,8 @@ impl Yard {
     pub(crate) fn ready(&self) {
         self.launch(&[]);
         if let Some(keys) = self.cli.trust {
-            self.becomes("waiting_user_answer");
+            let asks = self.becomes("waiting_user_answer");
+            assert_eq!(asks["blocked_on"]["kind"], "dialog", "{asks}");
             let reply = self.json(&["answer", "agent", "--keys", keys]);
             assert!(reply["error"].is_null(), "{reply}");
         }
