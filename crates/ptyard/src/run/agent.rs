@@ -6,14 +6,14 @@ use ptyard_server::api::agents::{
     SessionInfo, StatusReply, WorkRequest,
 };
 
-use super::{Place, working_directory};
+use super::{Place, mail, working_directory};
 use crate::args::{AnswerArgs, LaunchArgs, OnDialog, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
 
 /// The variable with directories of profiles.
-const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
+pub(crate) const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
 
 pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failure> {
     let request = LaunchRequest {
@@ -29,6 +29,7 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
         args: args.extra,
         unattended: args.unattended,
         on_dialog: on_dialog(args.on_dialog),
+        message: if args.message.as_deref() == Some("-") { Some(mail::stdin()?) } else { args.message },
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
     };
     let reply = place.client().await?.launch(&request).await?;
@@ -50,8 +51,10 @@ fn on_dialog(wanted: OnDialog) -> OnDialogInfo {
 
 fn launched(reply: &LaunchReply) -> String {
     let id = reply.session_id;
+    let message =
+        reply.message.as_deref().map_or_else(String::new, |id| format!("; {id} is its first message"));
     format!(
-        "{} {id} in session {}; `ptyard attach {id}` shows it\n",
+        "{} {id} in session {}; `ptyard attach {id}` shows it{message}\n",
         what(&reply.agent),
         printable(&reply.session)
     )
