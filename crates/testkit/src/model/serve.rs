@@ -57,7 +57,7 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
 async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>) -> Response {
     let Question { prompt, result, shell, wants_stream } = question;
     let Some(shell) = shell else {
-        return whole_or_stream(wants_stream, vec![wire.open(), wire.text(ASIDE), wire.close()], &*wire);
+        return whole_or_stream(wants_stream, &[wire.open(), wire.text(ASIDE), wire.close()], &*wire);
     };
     let has_result = result.is_some();
     let (at, turn) = shared.change(|state| {
@@ -79,7 +79,7 @@ async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>)
         }
         Turn::Runs { command, .. } if !has_result => {
             let call = wire.call(&shell.name, &shell.arguments(&command));
-            return whole_or_stream(wants_stream, vec![wire.open(), call, wire.close()], &*wire);
+            return whole_or_stream(wants_stream, &[wire.open(), call, wire.close()], &*wire);
         }
         Turn::Runs { then: text, .. } | Turn::Says(text) => (text, None),
         Turn::Holds(text, gate) => (text, Some(gate)),
@@ -106,7 +106,7 @@ async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>)
     ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-fn whole_or_stream(wants_stream: bool, stream: Vec<String>, wire: &dyn Wire) -> Response {
+fn whole_or_stream(wants_stream: bool, stream: &[String], wire: &dyn Wire) -> Response {
     if wants_stream {
         ([(CONTENT_TYPE, "text/event-stream")], stream.concat()).into_response()
     } else {

@@ -27,8 +27,8 @@ pub(super) struct Shell {
 impl Shell {
     /// The first one among tools, each a name with the schema of its arguments.
     pub(super) fn among<'a>(tools: impl IntoIterator<Item = (&'a Value, &'a Value)>) -> Option<Self> {
-        let named = tools.into_iter().filter_map(|(name, schema)| Some((name.as_str()?, schema)));
-        let (name, schema) = { named }.find(|(name, _)| SHELLS.contains(&name.to_lowercase().as_str()))?;
+        let mut named = tools.into_iter().filter_map(|(name, schema)| Some((name.as_str()?, schema)));
+        let (name, schema) = named.find(|(name, _)| SHELLS.contains(&name.to_lowercase().as_str()))?;
         Some(Self { name: name.to_owned(), schema: schema.clone() })
     }
 
