@@ -1,8 +1,10 @@
 //! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent,
-//! and the [`conformance`] suite that every backend has to pass.
+//! and the [`conformance`] suite that every backend has to pass. With the feature `model` also a model for real agent CLIs.
 
 pub mod agent;
 pub mod conformance;
+#[cfg(feature = "model")]
+pub mod model;
 mod scripted;
 
 pub use scripted::{Script, ScriptedBackend};

@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::logging::LogFilter;
-pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
+pub(crate) use agent::{
+    AnswerArgs, LaunchArgs, OnDialog, ProfileCommand, SessionCommand, StatusArgs, WorkArgs,
+};
 
 pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};

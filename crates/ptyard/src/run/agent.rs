@@ -2,12 +2,12 @@
 
 use ptyard_core::typed;
 use ptyard_server::api::agents::{
-    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, ProfileInfo, SessionInfo,
-    StatusReply, WorkRequest,
+    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, OnDialogInfo, ProfileInfo,
+    SessionInfo, StatusReply, WorkRequest,
 };
 
 use super::{Place, mail, working_directory};
-use crate::args::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
+use crate::args::{AnswerArgs, LaunchArgs, OnDialog, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
@@ -28,6 +28,7 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
         caller_env: environment::of_caller(),
         args: args.extra,
         unattended: args.unattended,
+        on_dialog: on_dialog(args.on_dialog),
         message: if args.message.as_deref() == Some("-") { Some(mail::stdin()?) } else { args.message },
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
     };
@@ -39,6 +40,13 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
     }
     place.show(&reply, launched)?;
     Ok(status::DONE)
+}
+
+fn on_dialog(wanted: OnDialog) -> OnDialogInfo {
+    match wanted {
+        OnDialog::Ask => OnDialogInfo::Ask,
+        OnDialog::TrustCwd => OnDialogInfo::TrustCwd,
+    }
 }
 
 fn launched(reply: &LaunchReply) -> String {
@@ -217,6 +225,7 @@ fn work(args: WorkArgs) -> Result<WorkRequest, Failure> {
         caller_env: environment::of_caller(),
         args: args.extra,
         unattended: args.unattended,
+        on_dialog: on_dialog(args.on_dialog),
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
         ..LaunchRequest::default()
     };

@@ -177,3 +177,68 @@ fn work_is_handed_off_and_its_result_is_kept() {
     assert!(kept["result"].as_str().unwrap().contains("late"), "{kept}");
     assert_eq!(yard.json(&["result", "h999"])["error"]["code"], "unknown_handoff");
 }
+
+/// A kind of program that asks at its start whether the folder it shows is trusted.
+const ASKS_FOR_TRUST: &str = r#"
+id = "toy"
+name = "Toy"
+version = "1.0.0"
+engine = 1
+[launch]
+binaries = ["sh"]
+[anchors]
+trust = '^Do you trust'
+yes = '^> 1\. Yes'
+prompt = '^ready>'
+[[rules]]
+id = "trust"
+status = "waiting"
+kind = "dialog"
+asks = "trust"
+when = ["yes", "trust above yes"]
+[[rules]]
+id = "prompt"
+status = "ready"
+when = ["prompt"]
+[[dialogs]]
+rule = "trust"
+about = "trust_cwd"
+keys = ["Enter"]
+"#;
+
+/// Asks about `folder`, takes an Enter for yes, and is ready.
+fn asks_about(folder: &str) -> String {
+    format!(
+        "printf 'Do you trust it?\\n%s\\n> 1. Yes' {folder}; read yes; printf '\\033[2J\\033[Hready>'; sleep 600"
+    )
+}
+
+#[test]
+fn a_dialog_is_answered_only_as_the_operator_said() {
+    let yard = Yard::new();
+    std::fs::create_dir_all(yard.state().join("providers")).unwrap();
+    std::fs::write(yard.state().join("providers/toy.toml"), ASKS_FOR_TRUST).unwrap();
+    let start = |options: &[&str], folder: &str| {
+        let script = asks_about(folder);
+        id(&yard.json(&[&["launch", "--provider", "toy"], options, &["--", "-c", &script]].concat()))
+    };
+    let asked = start(&[], "\"$PWD\"");
+    let trusted = start(&["--on-dialog", "trust-cwd"], "\"$PWD\"");
+    let elsewhere = start(&["--on-dialog", "trust-cwd"], "/somewhere/else");
+    let below = start(&["--on-dialog", "trust-cwd"], "\"$PWD\"/below");
+    let window = yard.json(&["wait", &trusted, "--until", "status:idle", "--timeout", "60"]);
+    assert_eq!(window["ended_by"], "status", "{window}");
+    status_becomes(&yard, &trusted, "idle");
+    for other in [&asked, &elsewhere, &below] {
+        let status = status_becomes(&yard, other, "waiting_user_answer");
+        assert_eq!(
+            status["blocked_on"],
+            json!({"kind": "dialog", "message": "Do you trust it?"}),
+            "{other}: {status}"
+        );
+    }
+    yard.json(&["answer", &asked, "--keys", "Enter"]);
+    status_becomes(&yard, &asked, "idle");
+    assert_eq!(yard.json(&["status", &elsewhere])["status"], "waiting_user_answer");
+    assert_eq!(yard.json(&["status", &below])["status"], "waiting_user_answer");
+}

@@ -42,6 +42,9 @@ pub struct LaunchRequest {
     /// It may run tools without asking.
     #[serde(default)]
     pub unattended: bool,
+    /// What is done about dialogs that come up at its start.
+    #[serde(default, skip_serializing_if = "OnDialogInfo::is_ask")]
+    pub on_dialog: OnDialogInfo,
     /// The first message for it: on disk when the answer comes, handed over once it is ready. Not for a worker, whose work
     /// it is already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +52,24 @@ pub struct LaunchRequest {
     /// The caller's `PTYARD_PROFILES`: directories that are searched for profiles first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<String>,
+}
+
+/// What is done about dialogs that come up before an agent is ready for the first time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDialogInfo {
+    /// They are shown as questions, and wait for a person.
+    #[default]
+    Ask,
+    /// Whether the working directory is trusted is answered with yes; a person is asked the rest.
+    TrustCwd,
+}
+
+impl OnDialogInfo {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_ask(&self) -> bool {
+        *self == Self::Ask
+    }
 }
 
 /// An agent, as far as others work with it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ptyard_core::turn::{Explanation, Position, Standing, StatusReport};
 use ptyard_yard::agents::profile::{Listed, Origin};
 use ptyard_yard::agents::roster::{Member, Session};
-use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched};
+use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched, OnDialog};
 
 use ptyard_yard::agents::handoff::{HandoffRow, HandoffState};
 
@@ -13,7 +13,7 @@ use super::reply::time;
 use super::request::{absolute, check_variables};
 use crate::api::agents::{
     AnswerRequest, BlockedOnInfo, ExplainInfo, HandoffReply, LaunchReply, LaunchRequest, MemberInfo,
-    ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
+    OnDialogInfo, ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
 };
 use crate::error::ApiError;
 
@@ -32,6 +32,10 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
         caller_env: request.caller_env,
         extra: request.args,
         unattended: request.unattended,
+        on_dialog: match request.on_dialog {
+            OnDialogInfo::Ask => OnDialog::Ask,
+            OnDialogInfo::TrustCwd => OnDialog::TrustCwd,
+        },
         creator: None,
         profiles: request.profiles.map(Into::into),
     })

@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptyard_core::{SessionId, Size, TerminalId};
-use ptyard_providers::Provider;
 use ptyard_providers::launch::PlanFile;
+use ptyard_providers::{Dialog, Provider};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
 use ptyard_terminal::backend::{Grounds, Io};
+use tokio::sync::watch;
 
 use super::deliver::Deliverer;
+use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
 use super::mail::abandoned_by_nobody;
 use super::plan::{plan, wanted};
@@ -69,6 +71,8 @@ pub struct LaunchSpec {
     pub extra: Vec<String>,
     /// Whether it may run tools without asking.
     pub unattended: bool,
+    /// What is done about dialogs at its start.
+    pub on_dialog: OnDialog,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -195,7 +199,12 @@ impl Yard {
             roster.join(member.clone());
             notices.extend(roster.crowd(&member.session));
         }
-        self.attend(&entry, provider.id(), None).await;
+        let dialogs = self.attend(&entry, provider.id(), None).await;
+        if let Some(dialogs) = dialogs {
+            let (on_dialog, cwd) = (spec.on_dialog, spec.cwd.clone());
+            let provider = Arc::clone(&provider);
+            self.answer_at_start(&entry, AtStart { on_dialog, provider, cwd, dialogs });
+        }
         if let Some(first) = &planned.first_message {
             let first = SendSpec { purpose: inbox::Purpose::Notice, ..SendSpec::new(first.clone()) };
             self.send(&TerminalRef::Id(entry.id()), first).await?;
@@ -212,13 +221,20 @@ impl Yard {
     }
 
     /// Has the turns of an agent kept, and its mail handed over.
-    async fn attend(&self, entry: &Arc<Entry>, provider: &str, earlier: Option<Earlier>) {
-        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider, earlier).await;
-        let Some(turns) = turns else { return };
+    /// The dialogs it shows from now on.
+    async fn attend(
+        &self,
+        entry: &Arc<Entry>,
+        provider: &str,
+        earlier: Option<Earlier>,
+    ) -> Option<watch::Receiver<Option<Dialog>>> {
+        let (turns, dialogs) =
+            self.inner.team.attend(&self.inner.config.state, entry, provider, earlier).await?;
         let deliverer = Deliverer::new(entry, turns);
         if let Err(error) = self.hand_over_mail(&TerminalRef::Id(entry.id()), deliverer) {
             tracing::debug!(%error, id = %entry.id(), "it was removed before its mail was handed over");
         }
+        Some(dialogs)
     }
 
     fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
@@ -292,7 +308,7 @@ impl Yard {
             let yard = self.clone();
             tokio::spawn(async move {
                 match yard.on_record(&entry).await {
-                    Ok(earlier) => yard.attend(&entry, &provider, Some(earlier)).await,
+                    Ok(earlier) => drop(yard.attend(&entry, &provider, Some(earlier)).await),
                     // Without it mail could overtake what is in doubt: better none than wrong.
                     Err(error) => {
                         tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent");

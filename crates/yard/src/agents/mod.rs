@@ -1,6 +1,7 @@
 //! Agents: who they are, how they are told things, and who may tell them.
 
 mod deliver;
+mod dialogs;
 mod error;
 pub mod framing;
 pub mod handoff;
@@ -18,6 +19,7 @@ pub(crate) mod team;
 pub mod token;
 mod work;
 
+pub use dialogs::OnDialog;
 pub use error::AgentError;
 pub use launch::{LaunchSpec, Launched, STATE_VARIABLE};
 pub use mail::Told;
