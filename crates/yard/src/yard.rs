@@ -18,6 +18,7 @@ use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
 use crate::ids;
+use crate::inbox::Ended;
 use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
@@ -72,6 +73,8 @@ pub(crate) struct Inner {
     /// Under which name this life of the server works on the store.
     pub(crate) owner: Owner,
     pub(crate) events: Events,
+    /// Terminals whose mail will not be delivered any more.
+    pub(crate) ended: Ended,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) team: Team,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
@@ -127,6 +130,7 @@ impl Yard {
             store,
             owner: Owner::new(ids::new_owner()),
             events,
+            ended: Ended::default(),
             registry: Mutex::default(),
             team: Team::default(),
             teardowns: Teardowns::default(),
@@ -137,6 +141,7 @@ impl Yard {
         let yard = Self { inner: Arc::new(inner) };
         match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
             Ok(()) => {
+                yard.settle_dead_letters();
                 yard.attend_earlier_members();
                 yard.resume_handoffs();
                 Ok(yard)

@@ -140,6 +140,19 @@ pub(crate) fn dialogs() -> Vec<Scenario> {
     ]
 }
 
+pub(crate) fn urgent() -> Vec<Scenario> {
+    let urgent = Chances { hurries: 1, ..NONE };
+    let dialogs = |manners| Manners { dialogs: 1, ..manners };
+    vec![
+        scenario("urgent mail", 2, PLAIN, FLICKER, Chances { hurries: 2, callers: 1, ..NONE }),
+        scenario("urgent mail, no transcript", 2, BARE, FLICKER, urgent),
+        scenario("urgent mail and dialogs", 2, dialogs(PLAIN), FLICKER, urgent),
+        scenario("urgent mail and dialogs, reports", 2, dialogs(REPORTS), REPORTED, urgent),
+        scenario("urgent mail and a person", 2, PLAIN, COMPLETED, Chances { people: 1, ..urgent }),
+        scenario("urgent mail and a bare shell", 2, PLAIN, COMPLETED, Chances { shells: 1, ..urgent }),
+    ]
+}
+
 pub(crate) fn eager() -> Vec<Scenario> {
     let one = Chances { callers: 2, ..NONE };
     vec![

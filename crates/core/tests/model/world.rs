@@ -30,6 +30,11 @@ pub(crate) trait Deliverer: Clone + std::hash::Hash {
     /// Whether it tells that an attempt makes no progress.
     fn tells_stall(&self) -> bool;
 
+    /// Whether it would stop the turn that runs.
+    fn would_interrupt(&self) -> bool {
+        false
+    }
+
     /// What the store lets callers do for it.
     fn store(&self) -> Store {
         Store::OneAtATime
@@ -63,6 +68,10 @@ impl Deliverer for TurnMachine {
 
     fn recover(&self, epoch: Epoch, recovered: Recovered) -> Self {
         Self::recover(self.eager(), epoch, recovered, NOW)
+    }
+
+    fn would_interrupt(&self) -> bool {
+        Self::would_interrupt(self)
     }
 
     fn tells_stall(&self) -> bool {
@@ -110,6 +119,8 @@ pub(crate) struct Chances {
     pub(crate) shells: u8,
     /// Times at which the agent's reports are found silent.
     pub(crate) silences: u8,
+    /// Times at which mail comes that does not wait for the end of a turn.
+    pub(crate) hurries: u8,
     /// When the Enter may be pressed.
     pub(crate) enter: Enter,
 }
@@ -138,6 +149,7 @@ impl Chances {
         people: 0,
         shells: 0,
         silences: 0,
+        hurries: 0,
         enter: Enter::WhenSeen,
     };
 }
@@ -172,6 +184,8 @@ pub(crate) struct World<D: Deliverer> {
     misled: bool,
     /// Something happened after which an attempt may be uncertain.
     may_doubt: bool,
+    /// The turn that was stopped last.
+    stopped: Option<Epoch>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -207,6 +221,8 @@ pub(crate) enum Action {
     Crash,
     ShellTakesOver,
     ReportsFallSilent,
+    UrgentMailComes,
+    InterruptIsDue,
 }
 
 impl<D: Deliverer> World<D> {
@@ -234,6 +250,7 @@ impl<D: Deliverer> World<D> {
             removed: false,
             misled: false,
             may_doubt: false,
+            stopped: None,
         };
         if manners.reports {
             world.hear_report(Status::Idle).expect("an idle agent breaks nothing");
@@ -262,6 +279,7 @@ impl<D: Deliverer> World<D> {
                 Effect::Paste { attempt } => self.set_job(attempt, Job::Paste),
                 Effect::Enter { attempt } => self.set_job(attempt, Job::Enter),
                 Effect::TakeBack { attempt } => self.end_job(attempt),
+                Effect::Interrupt { epoch } => self.interrupt(epoch)?,
                 Effect::Outcome(attempt, outcome) => {
                     self.check_outcome(attempt, &outcome)?;
                     if matches!(outcome, Outcome::Delivered(_) | Outcome::Refused(_)) {
@@ -374,6 +392,26 @@ impl<D: Deliverer> World<D> {
         }
         self.pasted[row] = Some(attempt);
         self.agent.unread.push(Input::Paste(attempt));
+        Ok(())
+    }
+
+    /// A dialog that opens after it was looked for is nobody's fault; one that was seen is.
+    fn interrupt(&mut self, epoch: Epoch) -> Result<(), &'static str> {
+        if self.shell {
+            return Err("I22 a turn was stopped in a bare shell");
+        }
+        if self.judged && self.picture.0 == Status::WaitingUserAnswer {
+            return Err("I21 a dialog was dismissed to stop a turn");
+        }
+        let mut on_its_way = self.agent.unread.iter().chain(&self.agent.composer);
+        if on_its_way.any(|input| matches!(input, Input::Paste(_) | Input::Enter(_) | Input::HumanText)) {
+            return Err("a text was thrown away to stop a turn");
+        }
+        if self.stopped == Some(epoch) {
+            return Err("a turn was stopped twice");
+        }
+        self.stopped = Some(epoch);
+        self.agent.unread.push(Input::Interrupt);
         Ok(())
     }
 
@@ -514,6 +552,8 @@ impl<D: Deliverer> System for World<D> {
         let is_writing = self.jobs.iter().any(|(_, _, job)| matches!(job, Job::Paste | Job::Enter));
         may(Perhaps, chances.shells > 0 && !is_writing, Action::ShellTakesOver);
         may(Perhaps, chances.silences > 0, Action::ReportsFallSilent);
+        may(Perhaps, chances.hurries > 0, Action::UrgentMailComes);
+        may(Progress, self.deliverer.would_interrupt() && self.may_type(), Action::InterruptIsDue);
     }
 
     fn apply(&mut self, action: Action) -> Result<(), &'static str> {
@@ -673,6 +713,15 @@ impl<D: Deliverer> System for World<D> {
             Action::ReportsFallSilent => {
                 self.chances.silences -= 1;
                 self.tell(Event::FellSilent(Source::Native))?;
+            }
+            Action::UrgentMailComes => {
+                self.chances.hurries -= 1;
+                self.tell(Event::Hurry)?;
+            }
+            Action::InterruptIsDue => {
+                self.judge()?;
+                self.tell(self.foreground())?;
+                self.tell(Event::InterruptDue)?;
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::logging::LogFilter;
 pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 
-pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
+pub(crate) use mail::{BatchingArg, InboxArgs, MessageAction, MessageArgs, SendArgs, UrgencyArg, WaitFor};
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,

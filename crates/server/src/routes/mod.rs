@@ -70,6 +70,7 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/sessions/{name}", get(agents::session).delete(agents::shut_down))
         .route("/v1/profiles", get(agents::profiles))
         .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
+        .route("/v1/terminals/{id}/mailbox", get(mail::mailbox).post(mail::set_mailbox))
         .route("/v1/messages/{mid}", get(mail::message))
         .route("/v1/messages/{mid}/cancel", post(mail::cancel))
         .route("/v1/messages/{mid}/retry", post(mail::retry))

@@ -2,7 +2,8 @@
 
 use ptyard_core::{ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Batching, Claim, Due, MOST_DEAD_LETTERS, MessageState, NewMessage, OpenTurn, Page, Purpose, Select, Turn, Urgency,
+    Batch, Batching, Claim, Due, MOST_DEAD_LETTERS, MessageState, NewMessage, OpenTurn, Page, Purpose,
+    Select, Turn, Urgency,
 };
 use ptyard_store::sqlite::{MOST_PENDING, MOST_TEXT_BYTES};
 use ptyard_store::{Inbox, StoreError};

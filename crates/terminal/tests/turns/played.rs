@@ -3,7 +3,7 @@
 use ptyard_core::Exit;
 use ptyard_core::turn::{Doubt, Hold, Outcome, Recovered, StallReason, Status};
 use ptyard_terminal::Terminal;
-use ptyard_terminal::agent::{Agent, Earlier, Note, Recipe};
+use ptyard_terminal::agent::{Agent, Earlier, Haste, Note, Recipe};
 
 use crate::judge::Sketch;
 use crate::stage::{Played, attempt_id};
@@ -262,4 +262,68 @@ async fn law_13_after_a_crash_what_nobody_can_tell_is_uncertain_and_never_sent_a
     played.stage.terminal.reset_turns().await.unwrap();
     played.stage.ready().await;
     played.stage.offer(3, "next").await.unwrap();
+}
+
+const STOP: &str = "\x1b";
+
+/// An agent at work on a message, whose turns are stopped by Escape.
+async fn at_work() -> Played {
+    let mut played = Played::stopped_by("Escape").await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+    played
+}
+
+#[tokio::test(start_paused = true)]
+async fn urgent_mail_stops_a_turn_once_and_comes_after_it() {
+    let mut played = at_work().await;
+    let typed = format!("{TEXT}\r");
+    assert_eq!(played.stage.offer(2, "urgent text").await, Err(Hold::Busy), "never into an open turn");
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    played.input(&format!("{typed}{STOP}")).await;
+    // It goes on: the same keys again would do no more.
+    played.draws("Working still", "").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{typed}{STOP}")).await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(3, "urgent text").await.unwrap();
+    played.input(&format!("{typed}{STOP}urgent text\r")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i21_a_dialog_and_a_draft_are_not_dismissed_for_urgent_mail() {
+    let played = at_work().await;
+    let typed = format!("{TEXT}\r");
+    played.draws("Enter to choose", "").await;
+    played.stage.status(Status::WaitingUserAnswer).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&typed).await;
+    // The question is answered, but a person writes what is not submitted.
+    played.draws("Working", "my own words").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&typed).await;
+    played.draws("Working", "").await;
+    played.input(&format!("{typed}{STOP}")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_nothing_is_known_to_stop_is_waited_for() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{TEXT}\r")).await;
 }

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use ptyard_core::{AttemptId, MessageId, TerminalId};
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql};
 
-use crate::inbox::{Batching, Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency};
+use crate::inbox::{
+    Batching, Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency,
+};
 use crate::sqlite::convert::{parsed, signed, terminal, time, unsigned, word, word_if_any};
 use crate::sqlite::fault::Fault;
 
@@ -64,7 +66,9 @@ pub(super) fn mailbox(connection: &Connection, receiver: TerminalId) -> Result<M
         .optional()?;
     Ok(Mailbox {
         batching: batching.unwrap_or_default(),
-        urgent: count("SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'pending' AND urgency = 'now'")?,
+        urgent: count(
+            "SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'pending' AND urgency = 'now'",
+        )?,
         pending: count("SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'pending'")?,
         uncertain: count("SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'uncertain'")?,
         oldest,

@@ -5,6 +5,7 @@
 //! machine wants is done at once. So a gate that was found open and the first byte of the paste are never more than
 //! one synchronous step apart.
 
+mod interrupt;
 mod judge;
 mod write;
 
@@ -70,6 +71,8 @@ struct Clocks {
     settled: bool,
     /// A write may be told as stalled at this moment.
     stall: Option<Moment>,
+    /// A turn was stopped, and nothing was pasted since.
+    interrupted_at: Option<Moment>,
 }
 
 impl Actor {
@@ -126,6 +129,7 @@ impl Actor {
         }
         self.tell_written(now);
         self.look_if_due(now);
+        self.interrupt_if_due(now);
         self.take_offer(now);
         self.tell_moments(now);
     }
@@ -135,7 +139,8 @@ impl Actor {
         let attended = self.attended.as_ref().filter(|_| self.now.sealed.is_none())?;
         let silence = attended.machine.silent_authority().map(|(_, at)| at);
         let clocks = &attended.clocks;
-        [self.look_at(), clocks.verdict, self.press_at(), self.settled_at(), silence, clocks.stall]
+        let offer = self.paste_at().filter(|_| attended.offer.is_some());
+        [offer, self.look_at(), clocks.verdict, self.press_at(), self.settled_at(), silence, clocks.stall]
             .into_iter()
             .flatten()
             .min()
@@ -193,6 +198,7 @@ impl Actor {
             Effect::EraseNote { .. } => self.erase_note(),
             Effect::Paste { attempt } => self.begin_paste(attempt),
             Effect::Enter { attempt } => self.press_enter(attempt),
+            Effect::Interrupt { epoch } => self.press_interrupt(epoch, now),
             Effect::TakeBack { attempt } => self.queue.take_back_mail(attempt),
             Effect::Outcome(attempt, outcome) => self.tell_outcome(attempt, outcome),
             Effect::TurnEnded { epoch, attempt } => self.tell(TurnEvent::TurnEnded { epoch, attempt }),

@@ -28,6 +28,10 @@ impl Actor {
         if !is_free && attended.machine.hold().is_none() {
             return;
         }
+        if self.paste_at().is_some_and(|at| at > now) {
+            return;
+        }
+        let Some(attended) = &mut self.attended else { return };
         let Some((mail, asker)) = attended.offer.take() else { return };
         let attempt = mail.attempt;
         self.look_now(now);
