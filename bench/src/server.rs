@@ -34,6 +34,11 @@ impl Server {
         Ok(Self { state, client })
     }
 
+    /// Its state directory.
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.client.version().pid
     }

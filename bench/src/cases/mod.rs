@@ -4,6 +4,7 @@ mod crowd;
 mod drain;
 mod echo;
 mod flood;
+mod mail;
 mod repl;
 mod start;
 
@@ -27,13 +28,15 @@ pub(crate) enum Case {
     Flood,
     /// A thousand idle terminals
     Crowd,
+    /// From a message to the agent that gets it
+    Mail,
     /// From nothing to the first answer
     Start,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Drain, Self::Echo, Self::Repl, Self::Flood, Self::Crowd, Self::Start];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Drain, Self::Echo, Self::Repl, Self::Flood, Self::Crowd, Self::Mail, Self::Start];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -42,6 +45,7 @@ impl Case {
             Self::Repl => "repl",
             Self::Flood => "flood",
             Self::Crowd => "crowd",
+            Self::Mail => "mail",
             Self::Start => "start",
         }
     }
@@ -53,6 +57,7 @@ impl Case {
             Self::Repl => "from a question to the whole answer of a REPL",
             Self::Flood => "a program that prints without end",
             Self::Crowd => "a thousand idle terminals",
+            Self::Mail => "from a message to the agent that gets it",
             Self::Start => "from nothing to the first answer",
         }
     }
@@ -65,6 +70,7 @@ impl Case {
             Self::Repl => repl::run(bed, report).await,
             Self::Flood => flood::run(bed, report).await,
             Self::Crowd => crowd::run(bed, report).await,
+            Self::Mail => mail::run(bed, report).await,
             Self::Start => start::run(bed, report).await,
         }
     }

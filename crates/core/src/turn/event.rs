@@ -21,6 +21,8 @@ pub enum Keys {
     Text,
     /// Keys that submit what stands in the composer, perhaps with text before them.
     Submit,
+    /// Keys that may remove or replace what stands in the composer, or a part of it.
+    Edit,
 }
 
 /// How much of a write the program took.

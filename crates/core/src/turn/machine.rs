@@ -225,7 +225,7 @@ impl TurnMachine {
             return;
         }
         if evidence.source == Source::Screen {
-            self.draft = self.draft.and_then(|draft| draft.after(evidence.sight, evidence.position));
+            self.draft = self.draft.and_then(|draft| draft.after(evidence.sight, evidence.sight_at));
         }
         self.tracks[track].hear(evidence, self.write, now);
     }

@@ -60,6 +60,7 @@ pub(crate) fn evidence() -> Vec<Scenario> {
     let hasty = Chances { enter: Enter::AnyTime, ..one };
     let silent = Chances { silences: 2, ..one };
     let swallows = Manners { swallows: 2, ..BARE };
+    let late = Chances { debounces: 3, ..one };
     vec![
         scenario("screen", 4, PLAIN, FLICKER, callers),
         scenario("screen, Enter before the text was seen", 3, PLAIN, FLICKER, blind),
@@ -72,6 +73,8 @@ pub(crate) fn evidence() -> Vec<Scenario> {
         scenario("repeated reports", 2, Manners { repeats: 1, ..REPORTS }, REPORTED, one),
         scenario("reports that fall silent", 3, REPORTS, REPORTED, silent),
         scenario("Enters that are swallowed", 3, swallows, FLICKER, one),
+        scenario("statuses behind their composers", 3, PLAIN, FLICKER, late),
+        scenario("the same without a transcript", 3, BARE, FLICKER, late),
     ]
 }
 

@@ -121,6 +121,8 @@ pub(crate) struct Chances {
     pub(crate) silences: u8,
     /// Times at which mail comes that does not wait for the end of a turn.
     pub(crate) hurries: u8,
+    /// Times at which the composer of a frame is told before its status.
+    pub(crate) debounces: u8,
     /// When the Enter may be pressed.
     pub(crate) enter: Enter,
 }
@@ -150,6 +152,7 @@ impl Chances {
         shells: 0,
         silences: 0,
         hurries: 0,
+        debounces: 0,
         enter: Enter::WhenSeen,
     };
 }
@@ -177,6 +180,8 @@ pub(crate) struct World<D: Deliverer> {
     /// The picture that was read last, and whether it was judged.
     picture: (Status, Sight),
     judged: bool,
+    /// The status that was judged last, and of which frame.
+    held: (Status, u64),
     chances: Chances,
     shell: bool,
     removed: bool,
@@ -223,6 +228,7 @@ pub(crate) enum Action {
     ReportsFallSilent,
     UrgentMailComes,
     InterruptIsDue,
+    ComposerIsJudged,
 }
 
 impl<D: Deliverer> World<D> {
@@ -245,6 +251,7 @@ impl<D: Deliverer> World<D> {
             reports: Vec::new(),
             picture: (Status::Idle, Sight::Empty),
             judged: true,
+            held: (Status::Idle, 1),
             chances,
             shell: false,
             removed: false,
@@ -338,9 +345,17 @@ impl<D: Deliverer> World<D> {
     fn judge(&mut self) -> Result<(), &'static str> {
         self.judged = true;
         let (status, sight) = self.picture;
+        self.held = (status, self.log_end);
         let evidence =
             Evidence::new(Source::Screen, Position::Offset(self.log_end), status, Rule::named("screen"));
         self.tell(Event::Seen(evidence.seeing(sight)))
+    }
+
+    /// A status has to hold for a while before it counts; what stands in the composer counts at once.
+    fn judge_composer(&mut self) -> Result<(), &'static str> {
+        let (status, at) = self.held;
+        let evidence = Evidence::new(Source::Screen, Position::Offset(at), status, Rule::named("screen"));
+        self.tell(Event::Seen(evidence.seeing_at(self.picture.1, Position::Offset(self.log_end))))
     }
 
     fn foreground(&self) -> Event {
@@ -552,6 +567,7 @@ impl<D: Deliverer> System for World<D> {
         let is_writing = self.jobs.iter().any(|(_, _, job)| matches!(job, Job::Paste | Job::Enter));
         may(Perhaps, chances.shells > 0 && !is_writing, Action::ShellTakesOver);
         may(Perhaps, chances.silences > 0, Action::ReportsFallSilent);
+        may(Perhaps, chances.debounces > 0 && !self.judged, Action::ComposerIsJudged);
         may(Perhaps, chances.hurries > 0, Action::UrgentMailComes);
         may(Progress, self.deliverer.would_interrupt() && self.may_type(), Action::InterruptIsDue);
     }
@@ -713,6 +729,10 @@ impl<D: Deliverer> System for World<D> {
             Action::ReportsFallSilent => {
                 self.chances.silences -= 1;
                 self.tell(Event::FellSilent(Source::Native))?;
+            }
+            Action::ComposerIsJudged => {
+                self.chances.debounces -= 1;
+                self.judge_composer()?;
             }
             Action::UrgentMailComes => {
                 self.chances.hurries -= 1;

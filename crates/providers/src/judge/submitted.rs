@@ -28,6 +28,8 @@ pub(super) struct Submitted {
     before: usize,
     gone_at: Option<Moment>,
     is_in_transcript: bool,
+    /// It stood there folded, so that it will not be known in the transcript.
+    was_folded: bool,
 }
 
 impl Submitted {
@@ -37,18 +39,17 @@ impl Submitted {
             Composer::Text(text) => {
                 let probe: String = text.chars().filter(|c| c.is_alphanumeric()).take(PROBE).collect();
                 self.before = count(rows, &probe).saturating_sub(1);
-                self.probe = probe;
-                self.gone_at = None;
-                self.is_in_transcript = false;
+                *self = Self { probe, before: self.before, ..Self::default() };
             }
-            Composer::Empty if !self.probe.is_empty() => {
+            Composer::Folded => *self = Self { was_folded: true, ..Self::default() },
+            Composer::Empty if self.was_folded || !self.probe.is_empty() => {
                 self.gone_at.get_or_insert(now);
-                if count(rows, &self.probe) > self.before {
+                if !self.was_folded && count(rows, &self.probe) > self.before {
                     self.is_in_transcript = true;
                     self.probe.clear();
                 }
             }
-            Composer::Empty | Composer::Folded | Composer::Unseen => {}
+            Composer::Empty | Composer::Unseen => {}
         }
     }
 

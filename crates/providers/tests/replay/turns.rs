@@ -142,7 +142,8 @@ impl Terminal {
         self.until = verdict.until.filter(|until| *until > now);
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                evidence.sight = self.sight(&verdict.composer);
+                let at = Position::Offset(self.offset - self.screen.held() as u64);
+                evidence = evidence.seeing_at(self.sight(&verdict.composer), at);
             }
             if !self.told.contains(&evidence) {
                 self.told.retain(|told| told.source != evidence.source);

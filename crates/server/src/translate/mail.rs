@@ -35,8 +35,8 @@ pub(crate) fn send_spec(request: SendRequest) -> Result<(SendSpec, Option<(Until
         from,
         key: request.key,
         urgency: match request.urgency {
-            Urgency::Ready => ptyard_yard::inbox::Urgency::Ready,
-            Urgency::Now => ptyard_yard::inbox::Urgency::Now,
+            Urgency::Ready => inbox::Urgency::Ready,
+            Urgency::Now => inbox::Urgency::Now,
         },
         ..SendSpec::new(request.text)
     };
@@ -89,8 +89,8 @@ pub(crate) fn message(message: Message) -> MessageInfo {
         text: message.text,
         key: message.key,
         urgency: match message.urgency {
-            ptyard_yard::inbox::Urgency::Ready => Urgency::Ready,
-            ptyard_yard::inbox::Urgency::Now => Urgency::Now,
+            inbox::Urgency::Ready => Urgency::Ready,
+            inbox::Urgency::Now => Urgency::Now,
         },
         state: message.state.as_str().to_owned(),
         attempts: message.attempts,

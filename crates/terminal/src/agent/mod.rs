@@ -20,7 +20,7 @@ use tokio::sync::{oneshot, watch};
 pub(crate) use events::Events;
 pub use events::{TURN_EVENTS, TurnEvent, TurnEvents};
 pub use judge::{Composer, Judge, Verdict};
-pub use note::Note;
+pub use note::{Before, Note};
 
 use crate::actor::Command;
 use crate::terminal::{Terminal, TerminalError};
@@ -108,6 +108,8 @@ pub struct Earlier {
     pub recovered: Recovered,
     /// The text of that attempt.
     pub text: Option<String>,
+    /// What was seen right before it was typed.
+    pub before: Before,
 }
 
 impl Agent {

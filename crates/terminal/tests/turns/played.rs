@@ -216,9 +216,9 @@ async fn nobody_is_handed_mail_without_an_agent_and_one_at_a_time() {
 /// Another server goes on with the terminal: what it knows is the note and the text.
 async fn server_is_lost(played: &mut Played) {
     let log = played.stage.directory.path().join("t");
-    let Note { attempt, epoch, from } = Terminal::noted(&log).unwrap();
+    let Note { attempt, epoch, from, before } = Terminal::noted(&log).unwrap();
     let recovered = Recovered::Noted { attempt, from };
-    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()) };
+    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()), before };
     let agent =
         Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), Recipe::default()) };
     played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
@@ -262,6 +262,52 @@ async fn law_13_after_a_crash_what_nobody_can_tell_is_uncertain_and_never_sent_a
     played.stage.terminal.reset_turns().await.unwrap();
     played.stage.ready().await;
     played.stage.offer(3, "next").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_a_text_that_is_new_in_the_transcript_is_the_proof() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    server_is_lost(&mut played).await;
+    played.draws(&format!("> {TEXT}\r\nDone."), "").await;
+    played.stage.delivered(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i23_a_text_that_a_person_took_out_of_the_composer_was_not_taken() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.stage.type_in("\x15").await;
+    played.draws("", "").await;
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.stage.terminal.reset_turns().await.unwrap();
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::Reset)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_12_a_program_that_never_rests_is_looked_at_all_the_same() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("", TEXT).await;
+    server_is_lost(&mut played).await;
+    // It draws the same again and again, and its text still stands in the composer.
+    let drawing = async {
+        loop {
+            played.draws("", TEXT).await;
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        }
+    };
+    let entered = format!("{TEXT}\r\r");
+    tokio::select! {
+        () = played.input(&entered) => {}
+        () = drawing => {}
+    }
 }
 
 const STOP: &str = "\x1b";

@@ -3,7 +3,7 @@
 use ptyard_core::turn::{Epoch, Recovered};
 use ptyard_store::inbox::{MessageState, Page, Select};
 use ptyard_terminal::Terminal;
-use ptyard_terminal::agent::Earlier;
+use ptyard_terminal::agent::{Before, Earlier};
 
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -19,7 +19,7 @@ impl Yard {
         if let Some(open) = store.open_turn(id).await? {
             let at = open.offset.unwrap_or_else(|| entry.terminal.log().bounds().end);
             let recovered = Recovered::Taken { attempt: open.attempt, at };
-            return Ok(Earlier { epoch, recovered, text: None });
+            return Ok(Earlier { epoch, recovered, text: None, before: Before::default() });
         }
         let doubtful = Select { receiver: Some(id), states: vec![MessageState::Uncertain] };
         let doubtful = store.messages(doubtful, Page { most: Page::MOST, ..Page::default() }).await?;
@@ -28,6 +28,7 @@ impl Yard {
             Some((Recovered::Noted { attempt: note.attempt, from: note.from }, message.text))
         });
         let (recovered, text) = noted.unzip();
-        Ok(Earlier { epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
+        let before = note.map_or_else(Before::default, |note| note.before);
+        Ok(Earlier { before, epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
     }
 }

@@ -268,7 +268,7 @@ async fn law_13_after_a_restart_untyped_mail_waits_and_what_may_have_been_typed_
         sent.push(send(&stage.yard, &at, "under way").await);
         let attempt = agent.took(1).await;
         if is_noted {
-            let note = Note { attempt, epoch: Epoch(1), from: 0 };
+            let note = Note { attempt, epoch: Epoch(1), from: 0, before: Default::default() };
             let file = stage.log_directory(sent[0].to).join("attempt");
             std::fs::write(file, serde_json::to_vec(&note).unwrap()).unwrap();
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{Event, Evidence, Sight, Source};
+use ptyard_core::turn::{Event, Evidence, Position, Sight, Source};
 use ptyard_screen::{Scanner, Signal};
 
 use super::super::Actor;
@@ -85,6 +85,7 @@ impl Actor {
         }
         attended.judge.look(&view, offset, now);
         attended.seen.view = Some(view);
+        attended.seen.offset = offset;
         attended.seen.end = end;
         self.tell_verdict(now);
     }
@@ -104,7 +105,8 @@ impl Actor {
         let mut news = Vec::new();
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                evidence.sight = sight;
+                let at = Position::Offset(attended.seen.offset);
+                evidence = evidence.seeing_at(sight, at);
             }
             if attended.seen.is_news(&evidence) {
                 news.push(Event::Seen(evidence));

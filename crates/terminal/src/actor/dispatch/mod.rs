@@ -48,6 +48,8 @@ pub(super) struct Attended {
 #[derive(Default)]
 struct Seen {
     view: Option<View>,
+    /// The log offset that it shows.
+    offset: u64,
     /// The end of the log when it was taken.
     end: u64,
     /// What was told of each source last.
@@ -69,6 +71,8 @@ struct Clocks {
     input: Option<Moment>,
     /// A settled look has been told since the last input and output.
     settled: bool,
+    /// When one was told last.
+    looked_at: Option<Moment>,
     /// A write may be told as stalled at this moment.
     stall: Option<Moment>,
     /// A turn was stopped, and nothing was pasted since.
@@ -84,7 +88,7 @@ impl Actor {
             machine = TurnMachine::recover(agent.eager, earlier.epoch, earlier.recovered, now);
             pasted = match (earlier.recovered, earlier.text) {
                 (Recovered::Noted { attempt, .. } | Recovered::Taken { attempt, .. }, Some(text)) => {
-                    Some(Pasted::recovered(attempt, &text))
+                    Some(Pasted::recovered(attempt, &text, earlier.before))
                 }
                 _ => None,
             };
