@@ -1,9 +1,13 @@
 //! Delivery step by step, against an agent that the test plays. The clock is paused: it moves when everybody waits.
 
-use ptyard_core::Exit;
-use ptyard_core::turn::{Doubt, Hold, Outcome, Recovered, StallReason, Status};
+use ptyard_core::turn::{
+    Doubt, Evidence, Hold, Outcome, Position, Recovered, Rule, Source, StallReason, Status,
+};
+use ptyard_core::{Exit, Moment};
+use ptyard_screen::{Signal, View};
 use ptyard_terminal::Terminal;
-use ptyard_terminal::agent::{Agent, Earlier, Haste, Note, Recipe};
+use ptyard_terminal::agent::{Agent, Composer, Earlier, Haste, Judge, Note, Recipe, TurnEvent, Verdict};
+use ptyard_testkit::soon;
 
 use crate::judge::Sketch;
 use crate::stage::{Played, attempt_id};
@@ -371,5 +375,49 @@ async fn a_turn_that_nothing_is_known_to_stop_is_waited_for() {
     played.stage.delivered(1).await;
     played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{TEXT}\r")).await;
+}
+
+/// Ready when the clock says so, whatever is printed.
+struct Alarm(Moment);
+
+impl Judge for Alarm {
+    fn signal(&mut self, _: &Signal, _: Moment) {}
+
+    fn look(&mut self, _: &View, _: u64, _: Moment) {}
+
+    fn verdict(&mut self, now: Moment) -> Verdict {
+        let status = if now < self.0 { Status::Processing } else { Status::Idle };
+        let evidence = Evidence::new(Source::Screen, Position::Offset(0), status, Rule::named("alarm"));
+        Verdict { evidence: vec![evidence], composer: Composer::Empty, until: Some(self.0) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i25_readiness_that_comes_by_time_alone_is_told() {
+    let mut played = Played::new().await;
+    // The clock of the terminal began a little before.
+    let alarm = Alarm(Moment::from_millis(60_000));
+    played.stage.turns =
+        played.stage.terminal.attend(Agent::new(Box::new(alarm), Recipe::default())).await.unwrap();
+    assert_eq!(played.stage.offer(1, TEXT).await, Err(Hold::Busy));
+    // Not a byte is printed.
+    let ready = async { while played.stage.turns.next().await != Some(TurnEvent::Ready) {} };
+    tokio::time::timeout(std::time::Duration::from_secs(120), ready).await.unwrap();
+    assert_eq!(played.stage.terminal.progress().borrow().end, 0);
+    played.stage.offer(2, TEXT).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn i28_a_terminal_has_one_judge_and_one_machine() {
+    let mut played = ready().await;
+    let again = Agent::new(Box::new(Sketch::default()), Recipe::default());
+    let turns = played.stage.terminal.attend(again).await.unwrap();
+    let mut before = std::mem::replace(&mut played.stage.turns, turns);
+    let over = async { while before.next().await.is_some() {} };
+    soon("the one before is told nothing more", over).await;
+    // What is on the screen was judged anew, and one text is typed once.
+    played.stage.offer(1, TEXT).await.unwrap();
+    assert_eq!(played.stage.offer(2, TEXT).await, Err(Hold::Unconfirmed));
     played.input(&format!("{TEXT}\r")).await;
 }

@@ -5,59 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ptyard::client::{Client, ClientError};
 use ptyard_server::api::agents::LaunchRequest;
-use ptyard_testkit::agent::{Record, program};
+use ptyard_testkit::agent::{MANIFEST, Record, program};
 
 use crate::stage::{Dice, Stage};
-
-/// What is known of the scripted agent, as of any other.
-const MANIFEST: &str = r"
-id = 'scripted'
-name = 'Scripted agent'
-version = '1.0.0'
-engine = 1
-
-[launch]
-binaries = ['ptyard-scripted-agent']
-
-[input]
-enter_delay_ms = 100
-
-[ready]
-unseen_work_ms = 400
-
-[anchors]
-busy = '^\S Working… \(esc to interrupt\)'
-boot = '^starting\.\.\.'
-choose = '^Enter to choose'
-composer = '^>(?:\s|$)'
-footer = '^  \? for help'
-
-[composer]
-row = 'composer'
-sign = '^>'
-end = 'footer'
-
-[[rules]]
-id = 'question'
-status = 'waiting'
-kind = 'permission'
-when = ['choose in bottom 2']
-
-[[rules]]
-id = 'boot'
-status = 'starting'
-when = ['boot in bottom 2']
-
-[[rules]]
-id = 'busy'
-status = 'processing'
-when = ['busy in bottom 8']
-
-[[rules]]
-id = 'ready'
-status = 'ready'
-when = ['footer in bottom 2']
-";
 
 /// Ways to tell what they do.
 const MANNERS: [&str; 5] = [
