@@ -4,8 +4,10 @@ mod crowd;
 mod drain;
 mod echo;
 mod flood;
+mod keeper;
 mod mail;
 mod repl;
+mod restart;
 mod start;
 
 use clap::ValueEnum;
@@ -32,11 +34,24 @@ pub(crate) enum Case {
     Mail,
     /// From nothing to the first answer
     Start,
+    /// What it costs that programs outlive the server
+    Keeper,
+    /// From the server's death to the next answer
+    Restart,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Drain, Self::Echo, Self::Repl, Self::Flood, Self::Crowd, Self::Mail, Self::Start];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Drain,
+        Self::Echo,
+        Self::Repl,
+        Self::Flood,
+        Self::Crowd,
+        Self::Mail,
+        Self::Start,
+        Self::Keeper,
+        Self::Restart,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -47,6 +62,8 @@ impl Case {
             Self::Crowd => "crowd",
             Self::Mail => "mail",
             Self::Start => "start",
+            Self::Keeper => "keeper",
+            Self::Restart => "restart",
         }
     }
 
@@ -59,6 +76,8 @@ impl Case {
             Self::Crowd => "a thousand idle terminals",
             Self::Mail => "from a message to the agent that gets it",
             Self::Start => "from nothing to the first answer",
+            Self::Keeper => "what it costs that programs outlive the server",
+            Self::Restart => "from the server's death to the next answer",
         }
     }
 
@@ -72,6 +91,8 @@ impl Case {
             Self::Crowd => crowd::run(bed, report).await,
             Self::Mail => mail::run(bed, report).await,
             Self::Start => start::run(bed, report).await,
+            Self::Keeper => keeper::run(bed, report).await,
+            Self::Restart => restart::run(bed, report).await,
         }
     }
 }

@@ -9,7 +9,7 @@ use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
 use ptyard_terminal::backend::Earlier;
 use ptyard_terminal::log::{LogWriter, recover};
-use ptyard_terminal::{Resumed, Surroundings, Terminal};
+use ptyard_terminal::{Resumed, Surroundings, Terminal, on_every_core};
 
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -45,18 +45,30 @@ impl Yard {
 
     fn find_among(&self, running: &mut HashMap<TerminalId, Earlier>) -> Result<(), YardError> {
         let mut unknown: BTreeSet<TerminalId> = self.inner.state.terminals()?.into_iter().collect();
-        for row in wait(self.inner.store.terminals())? {
+        let known = wait(self.inner.store.terminals())?.into_iter().map(|row| {
             let id = row.id;
             let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
             let has_log = unknown.remove(&id);
+            let running = if has_log && record.is_ok() { running.remove(&id) } else { None };
+            (id, record, has_log, running)
+        });
+        // All of them, whatever becomes of one: what runs is handed over, and must not be dropped.
+        let found = on_every_core(known.collect(), |(id, record, has_log, running)| {
+            let _in_a_lane = self.inner.lanes.enter();
             let found = match record {
-                Ok(record) if has_log => self.find_earlier_terminal(record, running.remove(&id)),
+                Ok(record) if has_log => self.find_earlier_terminal(record, running),
                 // Its removal came as far as its log.
                 Ok(_) => Ok(None),
                 Err(error) => Err(error),
             };
-            self.keep_or_forget(id, found)?;
+            (id, found)
+        });
+        let mut all_kept = Ok(());
+        for (id, found) in found {
+            all_kept = all_kept.and(self.keep_or_forget(id, found));
         }
+        all_kept?;
+        let _in_a_lane = self.inner.lanes.enter();
         // Terminals that only their logs tell of: of an earlier version, or of a database that somebody took away.
         for id in unknown {
             let record = self.unknown_record(id)?;

@@ -5,6 +5,7 @@
 mod agents;
 mod chaos;
 mod disk;
+mod flows;
 mod keeper;
 mod kills;
 mod limits;

@@ -4,6 +4,7 @@
 
 mod answers;
 mod cases;
+mod flows;
 mod launches;
 mod mail;
 mod stage;
