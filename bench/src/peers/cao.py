@@ -60,6 +60,9 @@ def serve():
         PATH=f"{AGENT}:{BIN}:{os.environ['PATH']}",
     )
     environment.pop("TMUX", None)
+    # Its windows begin with a login shell, which sets the path anew.
+    with open(os.path.join(SCRATCH, ".profile"), "w", encoding="utf-8") as profile:
+        profile.write(f'PATH="{AGENT}:$PATH"\nexport PATH\n')
     log = open(os.path.join(SCRATCH, "server.log"), "wb")
     server = subprocess.Popen(
         [os.path.join(BIN, "cao-server"), "--port", str(PORT)], env=environment, stdout=log, stderr=log

@@ -7,6 +7,7 @@ use ptyard_terminal::agent::{Before, Earlier};
 
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::inbox;
 use crate::yard::Yard;
 
 impl Yard {
@@ -24,8 +25,10 @@ impl Yard {
         let doubtful = Select { receiver: Some(id), states: vec![MessageState::Uncertain] };
         let doubtful = store.messages(doubtful, Page { most: Page::MOST, ..Page::default() }).await?;
         let noted = note.and_then(|note| {
-            let message = doubtful.into_iter().find(|message| message.attempt == Some(note.attempt))?;
-            Some((Recovered::Noted { attempt: note.attempt, from: note.from }, message.text))
+            let of_it = doubtful.into_iter().filter(|message| message.attempt == Some(note.attempt));
+            let of_it: Vec<_> = of_it.collect();
+            let noted = Recovered::Noted { attempt: note.attempt, from: note.from };
+            (!of_it.is_empty()).then(|| (noted, inbox::typed(&of_it)))
         });
         let (recovered, text) = noted.unzip();
         let before = note.map_or_else(Before::default, |note| note.before);

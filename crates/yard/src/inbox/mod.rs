@@ -21,6 +21,7 @@ pub(crate) use dead::Ended;
 pub use handover::{Handover, Refused, Word};
 pub use look::{Inbox, Which};
 pub use ptyard_store::inbox::{Batching, Mailbox, Message, MessageState, Page, Purpose, Turn, Urgency};
+pub(crate) use pump::typed;
 pub use send::{SendSpec, Until};
 
 use ptyard_store::wait;

@@ -130,7 +130,7 @@ impl<H: Handover> Pump<H> {
         let urgency = attempt.messages.first().map_or(Urgency::Ready, |message| message.urgency);
         self.turn = Some((attempt.id, urgency));
         self.tell_haste(Haste::None).await;
-        let handed = self.agent.hand_over(attempt.id, text(&attempt.messages)).await;
+        let handed = self.agent.hand_over(attempt.id, typed(&attempt.messages)).await;
         if let Err(refused) = handed {
             // In the order of words, so that a store that refuses now gets it later.
             self.unsaid.push_back(Word::Refused { attempt: attempt.id, reason: refused.0 });
@@ -183,7 +183,7 @@ impl<H: Handover> Pump<H> {
 }
 
 /// What is typed: the texts of a batch, a blank line between them.
-fn text(messages: &[Message]) -> String {
+pub(crate) fn typed(messages: &[Message]) -> String {
     let texts: Vec<_> = messages.iter().map(|message| message.text.as_str()).collect();
     texts.join("\n\n")
 }

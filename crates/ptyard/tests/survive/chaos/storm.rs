@@ -12,7 +12,7 @@ use ptyard_testkit::agent::Event;
 
 use super::cast::{self, Cast};
 use super::referee;
-use crate::stage::{Dice, Stage, kill};
+use crate::stage::{Dice, Stage, kill, until};
 
 /// How much happens.
 pub(super) struct Storm {
@@ -86,7 +86,7 @@ impl Storm {
             is_calm: AtomicBool::new(false),
         });
         cast::describe(&scene.stage);
-        scene.stage.server();
+        server(&scene.stage);
         let mut dice = Dice::new(seed);
         let mut client = scene.client().await;
         for place in 0..agents {
@@ -123,7 +123,8 @@ impl Scene {
         loop {
             match Client::connect(&socket).await {
                 Ok(client) => return client,
-                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                // Many wait at the same door, and the next server has to come up behind it.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
     }
@@ -172,16 +173,27 @@ async fn send_all(scene: Arc<Scene>, sender: usize, count: usize) {
     }
 }
 
+/// The process id of the server that runs, once it answers: on a loaded machine it takes its time.
+fn server(stage: &Stage) -> u32 {
+    stage.json(&["list"]);
+    let mut pid = 0;
+    until("the server answers", || {
+        pid = stage.running_server();
+        pid != 0
+    });
+    pid
+}
+
 async fn kill_servers(scene: Arc<Scene>, times: u32, at_most: Duration) {
     let mut dice = Dice::new(scene.storm.seed + 7);
     for _ in 0..times {
         tokio::time::sleep(at_most / 4 + at_most * dice.roll(768) as u32 / 1024).await;
         let scene = Arc::clone(&scene);
         let killed = tokio::task::spawn_blocking(move || {
-            kill(scene.stage.server());
+            kill(server(&scene.stage));
             scene.tally.server_deaths.fetch_add(1, Ordering::Relaxed);
             let began = Instant::now();
-            scene.stage.server();
+            server(&scene.stage);
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             scene.tally.slowest_start_ms.fetch_max(ms, Ordering::Relaxed);
         });
