@@ -10,6 +10,7 @@ mod args;
 mod bed;
 mod cases;
 mod corpus;
+mod forks;
 mod peers;
 mod procfs;
 mod quiet;

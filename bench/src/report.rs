@@ -18,6 +18,8 @@ pub(crate) enum Goal {
     Shown,
     /// At most this figure.
     AtMost(f64),
+    /// At least this figure.
+    AtLeast(f64),
     /// At least this ratio.
     RatioAtLeast(f64),
     /// At most this ratio.
@@ -103,6 +105,7 @@ impl Row {
         let reached = match goal {
             Goal::Shown => return self,
             Goal::AtMost(most) => self.figure <= most,
+            Goal::AtLeast(least) => self.figure >= least,
             Goal::RatioAtLeast(least) => ratio >= least,
             Goal::RatioAtMost(most) => ratio <= most,
         };
@@ -122,6 +125,7 @@ impl Row {
         let goal = match self.goal {
             Goal::Shown => String::new(),
             Goal::AtMost(most) => format!("<= {} {}", number(most), self.unit),
+            Goal::AtLeast(least) => format!(">= {} {}", number(least), self.unit),
             Goal::RatioAtLeast(least) => format!(">= {least:.2}x"),
             Goal::RatioAtMost(most) => format!("<= {most:.2}x"),
         };

@@ -39,6 +39,7 @@ impl Server {
         self.client.version().pid
     }
 
+    /// Its state directory.
     pub(crate) fn state(&self) -> &Path {
         self.state.path()
     }

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::bed::Bed;
 use crate::corpus::Corpus;
 use crate::peers::tmux;
-use crate::peers::unix_local::{self, UnixLocal};
+use crate::peers::{driver, unix_local};
 use crate::report::{Goal, Report, Row};
 use crate::rounds::Samples;
 use crate::server::{self, Server};
@@ -43,7 +43,7 @@ pub(crate) async fn run(bed: &Bed, report: &mut Report) -> Outcome<()> {
     drop(std::fs::read(&path)?);
 
     let mut python = match &bed.python {
-        Some(python) => Some(UnixLocal::start(python).await?),
+        Some(python) => Some(unix_local::start(python).await?),
         None => None,
     };
     let tmux = tmux::is_here().await;
@@ -60,7 +60,7 @@ pub(crate) async fn run(bed: &Bed, report: &mut Report) -> Outcome<()> {
         }
         if let Some(python) = &mut python {
             let answer = python.call(json!(["drain", path])).await?;
-            speeds.unix_local.push(megabytes / unix_local::number(&answer, "seconds")?);
+            speeds.unix_local.push(megabytes / driver::number(&answer, "seconds")?);
         }
     }
     if let Some(python) = python {

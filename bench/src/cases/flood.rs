@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::bed::Bed;
-use crate::peers::unix_local::{self, UnixLocal};
+use crate::peers::{driver, unix_local};
 use crate::report::{Goal, Report, Row};
 use crate::rounds::Samples;
 use crate::server::{self, Server};
@@ -84,10 +84,10 @@ async fn unpolled(bed: &Bed, onto: Onto, report: &mut Report) -> Outcome<()> {
         report.push(Row::skipped(CASE, PEER, "not installed"));
         return Ok(());
     };
-    let mut python = UnixLocal::start(python).await?;
+    let mut python = unix_local::start(python).await?;
     let answer = python.call(json!(["unpolled", onto == Onto::Tty, UNPOLLED.as_secs()])).await?;
     python.stop().await?;
-    let theirs = unix_local::number(&answer, "kib")? / 1024.0;
+    let theirs = driver::number(&answer, "kib")? / 1024.0;
     report.push(row.against(PEER, growth / theirs).goal(Goal::AtMost(16.0)));
     report.push(Row::new(CASE, PEER, theirs, "MiB"));
     Ok(())
@@ -106,7 +106,7 @@ struct Windows {
 async fn first_window(bed: &Bed, onto: Onto, report: &mut Report) -> Outcome<()> {
     let mut server = Server::start(&bed.ptyard).await?;
     let mut python = match &bed.python {
-        Some(python) => Some(UnixLocal::start(python).await?),
+        Some(python) => Some(unix_local::start(python).await?),
         None => None,
     };
     let [wall_ms, seen_ms, shown_bytes, count_error, covered_mb, peer_ms] = [const { Samples::none() }; 6];
@@ -124,7 +124,7 @@ async fn first_window(bed: &Bed, onto: Onto, report: &mut Report) -> Outcome<()>
         server.client.kill(&reply.id, Some(0)).await?;
         if let Some(python) = &mut python {
             let answer = python.call(json!(["first_window", onto == Onto::Tty])).await?;
-            windows.peer_ms.push(unix_local::number(&answer, "ms")?);
+            windows.peer_ms.push(driver::number(&answer, "ms")?);
         }
     }
     server.stop().await?;

@@ -5,6 +5,7 @@ mod drain;
 mod echo;
 mod flood;
 mod keeper;
+mod mail;
 mod repl;
 mod restart;
 mod start;
@@ -29,6 +30,8 @@ pub(crate) enum Case {
     Flood,
     /// A thousand idle terminals
     Crowd,
+    /// From a message to the agent that gets it
+    Mail,
     /// From nothing to the first answer
     Start,
     /// What it costs that programs outlive the server
@@ -38,12 +41,13 @@ pub(crate) enum Case {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Drain,
         Self::Echo,
         Self::Repl,
         Self::Flood,
         Self::Crowd,
+        Self::Mail,
         Self::Start,
         Self::Keeper,
         Self::Restart,
@@ -56,6 +60,7 @@ impl Case {
             Self::Repl => "repl",
             Self::Flood => "flood",
             Self::Crowd => "crowd",
+            Self::Mail => "mail",
             Self::Start => "start",
             Self::Keeper => "keeper",
             Self::Restart => "restart",
@@ -69,6 +74,7 @@ impl Case {
             Self::Repl => "from a question to the whole answer of a REPL",
             Self::Flood => "a program that prints without end",
             Self::Crowd => "a thousand idle terminals",
+            Self::Mail => "from a message to the agent that gets it",
             Self::Start => "from nothing to the first answer",
             Self::Keeper => "what it costs that programs outlive the server",
             Self::Restart => "from the server's death to the next answer",
@@ -83,6 +89,7 @@ impl Case {
             Self::Repl => repl::run(bed, report).await,
             Self::Flood => flood::run(bed, report).await,
             Self::Crowd => crowd::run(bed, report).await,
+            Self::Mail => mail::run(bed, report).await,
             Self::Start => start::run(bed, report).await,
             Self::Keeper => keeper::run(bed, report).await,
             Self::Restart => restart::run(bed, report).await,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::bed::Bed;
-use crate::peers::unix_local::UnixLocal;
+use crate::peers::unix_local;
 use crate::report::{Goal, Report, Row};
 use crate::rounds::Samples;
 use crate::server::{self, Server};
@@ -30,7 +30,7 @@ pub(crate) async fn run(bed: &Bed, report: &mut Report) -> Outcome<()> {
     let window = server::until("regex:>>> $", LONGEST);
     let id = server::id(&server.client.exec(&server::on_a_tty(&PYTHON, window)).await?);
     let mut python = match &bed.python {
-        Some(python) => Some(UnixLocal::start(python).await?),
+        Some(python) => Some(unix_local::start(python).await?),
         None => None,
     };
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{Moment, SessionId, TerminalId};
+use ptyard_store::inbox::Batching;
 use ptyard_terminal::Terminal;
 use tokio::sync::watch;
 
@@ -31,6 +32,10 @@ pub(crate) struct Entry {
     pub(crate) mail: watch::Sender<u64>,
     /// Counts the messages that began to wait, for the one who hands them over.
     pub(crate) arrivals: watch::Sender<u64>,
+    /// Urgent mail may wait for it.
+    pub(crate) urgent: AtomicBool,
+    /// How much of its mail one attempt takes, once that was looked up.
+    pub(crate) batching: watch::Sender<Option<Batching>>,
     position: Mutex<PositionFile>,
 }
 
@@ -46,6 +51,8 @@ impl Entry {
             line_begun: AtomicUsize::new(0),
             mail: watch::channel(0).0,
             arrivals: watch::channel(0).0,
+            urgent: AtomicBool::new(true),
+            batching: watch::channel(None).0,
             position: Mutex::default(),
         };
         entry.used(now);

@@ -21,7 +21,6 @@ use crate::error::YardError;
 use crate::ids;
 use crate::lane::LanesEnd;
 use crate::limits::Granted;
-use crate::observe::EventObserver;
 use crate::policy::{MAX_TERMINALS, WARN_BELOW_MAX};
 use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
@@ -96,7 +95,7 @@ impl Yard {
             clock: self.inner.clock,
             log: log_config,
             limits: limits.in_time(self.inner.clock),
-            observer: Arc::new(EventObserver { id: place.id, events: self.inner.events.clone() }),
+            observer: Arc::new(self.observer(place.id)),
             pauses: self.inner.config.pauses.clone(),
         };
         let log = LogWriter::create(&directory, log_config)?;

@@ -5,11 +5,21 @@ use ptyard_terminal::{Observer, TerminalEvent};
 use serde_json::json;
 
 use crate::events::Events;
+use crate::inbox::Ended;
+use crate::yard::Yard;
 
 /// Turns what happens in one terminal into events.
 pub(crate) struct EventObserver {
     pub(crate) id: TerminalId,
     pub(crate) events: Events,
+    pub(crate) ended: Ended,
+}
+
+impl Yard {
+    /// Who is told what happens in a terminal.
+    pub(crate) fn observer(&self, id: TerminalId) -> EventObserver {
+        EventObserver { id, events: self.inner.events.clone(), ended: self.inner.ended.clone() }
+    }
 }
 
 impl Observer for EventObserver {
@@ -43,6 +53,7 @@ impl Observer for EventObserver {
             TerminalEvent::Exited(exit, _) => {
                 let Exit { code, signal, by, .. } = &exit;
                 tracing::info!(id = %self.id, code, signal, by, "a program ended");
+                self.ended.note(self.id);
                 ("exited", json!({ "exit": exit }))
             }
         };

@@ -13,7 +13,6 @@ use ptyard_terminal::{Resumed, Surroundings, Terminal, on_every_core};
 
 use crate::entry::Entry;
 use crate::error::YardError;
-use crate::observe::EventObserver;
 use crate::position::Position;
 use crate::record::{Record, Stage};
 use crate::yard::Yard;
@@ -129,7 +128,7 @@ impl Yard {
                 let surroundings = Surroundings {
                     clock: self.inner.clock,
                     log: record.limits.log(self.inner.config.log),
-                    observer: Arc::new(EventObserver { id, events: self.inner.events.clone() }),
+                    observer: Arc::new(self.observer(id)),
                     limits: record.limits.in_time(self.inner.clock),
                     pauses: self.inner.config.pauses.clone(),
                 };

@@ -19,6 +19,7 @@ use crate::error::YardError;
 use crate::events::{EventStream, Events};
 use crate::flows::{Calendar, Flows, WallCalendar};
 use crate::ids;
+use crate::inbox::Ended;
 use crate::lane::Lanes;
 use crate::life::Teardowns;
 use crate::registry::Registry;
@@ -79,6 +80,8 @@ pub(crate) struct Inner {
     /// Under which name this life of the server works on the store.
     pub(crate) owner: Owner,
     pub(crate) events: Events,
+    /// Terminals whose mail will not be delivered any more.
+    pub(crate) ended: Ended,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) team: Team,
     pub(crate) flows: Flows,
@@ -135,6 +138,7 @@ impl Yard {
             store,
             owner: Owner::new(ids::new_owner()),
             events,
+            ended: Ended::default(),
             registry: Mutex::default(),
             team: Team::default(),
             flows: Flows::new(Arc::clone(&config.calendar)),
@@ -146,6 +150,7 @@ impl Yard {
         let yard = Self { inner: Arc::new(inner) };
         match yard.find_earlier_terminals().and_then(|()| yard.find_earlier_mail()) {
             Ok(()) => {
+                yard.settle_dead_letters();
                 yard.attend_earlier_members();
                 yard.resume_handoffs();
                 yard.resume_flow_runs();

@@ -154,7 +154,7 @@ impl TurnMachine {
     pub(super) fn look_again(&mut self, now: Moment, effects: &mut Vec<Effect>) {
         self.is_unsettled = false;
         let screen = self.screen().latest.as_ref().filter(|latest| latest.sight.is_clear());
-        if let Some(seen_at) = screen.and_then(|latest| latest.position.offset()) {
+        if let Some(seen_at) = screen.and_then(|latest| latest.sight_at.offset()) {
             // A person's text that nobody saw was removed again, or submitted and done with.
             self.draft = self.draft.filter(|draft| draft.typed_at >= seen_at);
             if let Some(write) = self.write.as_mut().filter(|_| self.stage == Stage::HumanWrote)
@@ -188,8 +188,14 @@ impl TurnMachine {
             write.meddled = true;
         }
         let screen = self.screen().latest.as_ref();
-        let seen = screen.filter(|latest| latest.sight == Sight::Draft).map(|latest| latest.position);
+        let seen = screen.filter(|latest| latest.sight == Sight::Draft).map(|latest| latest.sight_at);
         match keys {
+            Keys::Edit => {
+                let in_dialog = self.shows_dialog();
+                if let Some(write) = self.write.as_mut().filter(|_| is_written && !in_dialog) {
+                    write.edited = true;
+                }
+            }
             // A dialog has it, and is seen to close: a draft that no composer ever shows would hold mail for good.
             Keys::Text if self.shows_dialog() => {}
             Keys::Text => {
@@ -260,11 +266,10 @@ impl TurnMachine {
         }
         if let Some(open) = self.open
             && self.authority().is_some_and(|(source, track)| {
-                let is_over = track
-                    .latest
-                    .as_ref()
-                    .is_some_and(|latest| latest.status.is_ready() || matches!(latest.status, Status::Error));
-                is_over && track.cover(source, write).is_some()
+                let Some(latest) = &track.latest else { return false };
+                let is_over = latest.status.is_ready() || latest.status == Status::Error;
+                // What it says may be older than what shows that the text was taken.
+                is_over && track.cover(source, write).is_some_and(|cover| !cover.is_after(latest.position))
             })
         {
             self.open = None;

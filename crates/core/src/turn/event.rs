@@ -21,6 +21,8 @@ pub enum Keys {
     Text,
     /// Keys that submit what stands in the composer, perhaps with text before them.
     Submit,
+    /// Keys that may remove or replace what stands in the composer, or a part of it.
+    Edit,
 }
 
 /// How much of a write the program took.
@@ -79,6 +81,13 @@ pub enum Event {
     /// The terminal was drained and the screen judged anew, [`SETTLED_AFTER`](super::SETTLED_AFTER) or longer after the
     /// last input: the program has read what was typed.
     LookedAgain,
+    /// Mail waits that does not wait for the end of a turn: the turn that runs is to be stopped for it.
+    Hurry,
+    /// No such mail waits any more.
+    Calm,
+    /// The turn would be stopped now, see [`TurnMachine::would_interrupt`](super::TurnMachine::would_interrupt). The
+    /// terminal was drained and judged, and the foreground told, just before.
+    InterruptDue,
     /// The owner of this attempt does not want it any more.
     Withdraw {
         /// Which.
@@ -127,6 +136,11 @@ pub enum Effect {
     Paste {
         /// Which.
         attempt: AttemptId,
+    },
+    /// Press the keys that stop a turn, in this very step.
+    Interrupt {
+        /// Which turn.
+        epoch: Epoch,
     },
     /// Press Enter.
     Enter {

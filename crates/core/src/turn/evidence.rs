@@ -149,6 +149,9 @@ pub struct Evidence {
     pub rule: Rule,
     /// What it tells of the composer.
     pub sight: Sight,
+    /// Where it stands what it tells of the composer: a status that has to hold for a while before it is told is that of
+    /// an older frame than the composer's.
+    pub sight_at: Position,
     /// What the agent asks, where that is known.
     pub blocked_on: Option<BlockedOn>,
 }
@@ -157,13 +160,21 @@ impl Evidence {
     /// An observation of a status that tells nothing of the composer.
     #[must_use]
     pub const fn new(source: Source, position: Position, status: Status, rule: Rule) -> Self {
-        Self { source, position, status, rule, sight: Sight::Unseen, blocked_on: None }
+        Self { source, position, status, rule, sight: Sight::Unseen, sight_at: position, blocked_on: None }
     }
 
-    /// The same with what it tells of the composer.
+    /// The same with what it tells of the composer at the same place.
     #[must_use]
-    pub const fn seeing(mut self, sight: Sight) -> Self {
+    pub const fn seeing(self, sight: Sight) -> Self {
+        let at = self.position;
+        self.seeing_at(sight, at)
+    }
+
+    /// The same with what it tells of the composer, of a frame that may be newer than the one that the status is of.
+    #[must_use]
+    pub const fn seeing_at(mut self, sight: Sight, at: Position) -> Self {
         self.sight = sight;
+        self.sight_at = at;
         self
     }
 }

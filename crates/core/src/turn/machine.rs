@@ -52,6 +52,10 @@ pub struct TurnMachine {
     pub(super) is_unsettled: bool,
     /// Evidence from before this offset is not looked at: the program or the person's word is newer.
     pub(super) floor: u64,
+    /// Mail waits that does not wait for the end of a turn.
+    pub(super) hurry: bool,
+    /// The turn that was stopped last.
+    pub(super) interrupted: Option<Epoch>,
     /// What was reported last.
     pub(super) reported: Reported,
 }
@@ -121,6 +125,8 @@ impl TurnMachine {
             foreground: Foreground::Agent,
             is_unsettled: false,
             floor: 0,
+            hurry: false,
+            interrupted: None,
             reported: Reported {
                 status: Status::Starting,
                 source: None,
@@ -182,6 +188,9 @@ impl TurnMachine {
             Event::Entered { attempt, mark } => self.entered(attempt, mark, now),
             Event::NotTaken { attempt, taken } => self.not_taken(attempt, taken, now, effects),
             Event::LookedAgain => self.look_again(now, effects),
+            Event::Hurry => self.hurry = true,
+            Event::Calm => self.hurry = false,
+            Event::InterruptDue => self.interrupt(effects),
             Event::Withdraw { attempt } if self.stage == Stage::Noting(attempt) => {
                 self.refuse_noted(attempt, Hold::Withdrawn, now, effects);
             }
@@ -216,7 +225,7 @@ impl TurnMachine {
             return;
         }
         if evidence.source == Source::Screen {
-            self.draft = self.draft.and_then(|draft| draft.after(evidence.sight, evidence.position));
+            self.draft = self.draft.and_then(|draft| draft.after(evidence.sight, evidence.sight_at));
         }
         self.tracks[track].hear(evidence, self.write, now);
     }

@@ -14,6 +14,7 @@ mod dispatch;
 mod event;
 mod evidence;
 mod explain;
+mod interrupt;
 mod machine;
 mod recover;
 mod report;

@@ -55,6 +55,8 @@ pub(super) struct Write {
     pub(super) enters: u8,
     /// Somebody else typed since: an Enter of ours would submit their text too.
     pub(super) meddled: bool,
+    /// Somebody else may have removed it from the composer since: that it is not there any more proves nothing.
+    pub(super) edited: bool,
     /// It was written by a server that is gone: a look decides whether it is in doubt.
     pub(super) recovered: bool,
     /// It was reported as uncertain for this reason.
@@ -71,6 +73,7 @@ impl Write {
             taken_at: None,
             enters: 0,
             meddled: false,
+            edited: false,
             recovered: false,
             doubt: None,
         }
@@ -104,13 +107,14 @@ impl Track {
     /// Takes what it says now.
     pub(super) fn hear(&mut self, evidence: Evidence, write: Option<Write>, now: Moment) {
         debug_assert!(self.takes(&evidence), "invariant 1: positions do not go back");
-        let (status, sight, at) = (evidence.status, evidence.sight, evidence.position);
+        let (status, at) = (evidence.status, evidence.position);
         if self.latest.as_ref().is_none_or(|latest| latest.status != status) {
             self.since = now;
             self.is_silent = false;
         }
         if let Some(write) = write {
-            self.seen.note(status, sight, at, write);
+            self.seen.note_status(status, at);
+            self.seen.note_sight(evidence.sight, evidence.sight_at, status, write);
         }
         self.latest = Some(evidence);
     }
@@ -164,12 +168,15 @@ impl Track {
 }
 
 impl SinceWrite {
-    fn note(&mut self, status: Status, sight: Sight, at: Position, write: Write) {
+    fn note_status(&mut self, status: Status, at: Position) {
         match status {
             Status::Processing => self.busy_at = Some(at),
             Status::WaitingUserAnswer => self.asks_at = Some(at),
             _ => {}
         }
+    }
+
+    fn note_sight(&mut self, sight: Sight, at: Position, status: Status, write: Write) {
         if let (Sight::Submitted(named), Text::Ours(attempt)) = (sight, write.text)
             && named == attempt
         {
@@ -183,7 +190,7 @@ impl SinceWrite {
             let went_to_work = status == Status::Processing
                 && matches!(sight, Sight::Unseen | Sight::Draft)
                 && !write.while_busy;
-            if sight.is_clear() || went_to_work {
+            if !write.edited && (sight.is_clear() || went_to_work) {
                 self.gone_at = Some(at);
             }
         }

@@ -21,6 +21,7 @@ pub(crate) enum Input {
     HumanEnter,
     HumanClear,
     Answer,
+    Interrupt,
 }
 
 /// One thing printed.
@@ -135,10 +136,15 @@ impl Agent {
             Input::Answer if self.mode == Mode::Dialog => self.mode = Mode::Busy,
             Input::Answer => {}
             input if self.mode == Mode::Dialog => {
-                if matches!(input, Input::Enter(_) | Input::HumanEnter) {
-                    self.mode = Mode::Busy;
+                match input {
+                    Input::Enter(_) | Input::HumanEnter => self.mode = Mode::Busy,
+                    // What stops a turn says no to a question.
+                    Input::Interrupt => self.mode = Mode::Completed,
+                    _ => {}
                 }
             }
+            Input::Interrupt if self.mode == Mode::Busy => self.mode = Mode::Completed,
+            Input::Interrupt => {}
             text @ (Input::Paste(_) | Input::HumanText) => self.composer.push(text),
             Input::HumanClear => self.composer.retain(|input| *input != Input::HumanText),
             Input::Enter(_) if self.manners.swallows > 0 => self.manners.swallows -= 1,

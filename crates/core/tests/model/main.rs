@@ -85,6 +85,11 @@ fn i21_questions_in_the_midst_of_a_turn() {
 }
 
 #[test]
+fn i21_turns_that_are_stopped_for_urgent_mail() {
+    holds(&scenarios::urgent());
+}
+
+#[test]
 fn i27_agents_that_take_mail_while_they_work() {
     holds(&scenarios::eager());
 }

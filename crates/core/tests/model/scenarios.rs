@@ -60,6 +60,7 @@ pub(crate) fn evidence() -> Vec<Scenario> {
     let hasty = Chances { enter: Enter::AnyTime, ..one };
     let silent = Chances { silences: 2, ..one };
     let swallows = Manners { swallows: 2, ..BARE };
+    let late = Chances { debounces: 3, ..one };
     vec![
         scenario("screen", 4, PLAIN, FLICKER, callers),
         scenario("screen, Enter before the text was seen", 3, PLAIN, FLICKER, blind),
@@ -72,6 +73,8 @@ pub(crate) fn evidence() -> Vec<Scenario> {
         scenario("repeated reports", 2, Manners { repeats: 1, ..REPORTS }, REPORTED, one),
         scenario("reports that fall silent", 3, REPORTS, REPORTED, silent),
         scenario("Enters that are swallowed", 3, swallows, FLICKER, one),
+        scenario("statuses behind their composers", 3, PLAIN, FLICKER, late),
+        scenario("the same without a transcript", 3, BARE, FLICKER, late),
     ]
 }
 
@@ -137,6 +140,19 @@ pub(crate) fn dialogs() -> Vec<Scenario> {
         scenario("dialogs", 3, Manners { dialogs: 2, ..PLAIN }, FLICKER, one),
         scenario("dialogs, no transcript", 2, Manners { dialogs: 1, ..BARE }, FLICKER, one),
         scenario("dialogs, reports that fall silent", 2, Manners { dialogs: 1, ..REPORTS }, REPORTED, silent),
+    ]
+}
+
+pub(crate) fn urgent() -> Vec<Scenario> {
+    let urgent = Chances { hurries: 1, ..NONE };
+    let dialogs = |manners| Manners { dialogs: 1, ..manners };
+    vec![
+        scenario("urgent mail", 2, PLAIN, FLICKER, Chances { hurries: 2, callers: 1, ..NONE }),
+        scenario("urgent mail, no transcript", 2, BARE, FLICKER, urgent),
+        scenario("urgent mail and dialogs", 2, dialogs(PLAIN), FLICKER, urgent),
+        scenario("urgent mail and dialogs, reports", 2, dialogs(REPORTS), REPORTED, urgent),
+        scenario("urgent mail and a person", 2, PLAIN, COMPLETED, Chances { people: 1, ..urgent }),
+        scenario("urgent mail and a bare shell", 2, PLAIN, COMPLETED, Chances { shells: 1, ..urgent }),
     ]
 }
 

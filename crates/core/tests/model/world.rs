@@ -30,6 +30,11 @@ pub(crate) trait Deliverer: Clone + std::hash::Hash {
     /// Whether it tells that an attempt makes no progress.
     fn tells_stall(&self) -> bool;
 
+    /// Whether it would stop the turn that runs.
+    fn would_interrupt(&self) -> bool {
+        false
+    }
+
     /// What the store lets callers do for it.
     fn store(&self) -> Store {
         Store::OneAtATime
@@ -63,6 +68,10 @@ impl Deliverer for TurnMachine {
 
     fn recover(&self, epoch: Epoch, recovered: Recovered) -> Self {
         Self::recover(self.eager(), epoch, recovered, NOW)
+    }
+
+    fn would_interrupt(&self) -> bool {
+        Self::would_interrupt(self)
     }
 
     fn tells_stall(&self) -> bool {
@@ -110,6 +119,10 @@ pub(crate) struct Chances {
     pub(crate) shells: u8,
     /// Times at which the agent's reports are found silent.
     pub(crate) silences: u8,
+    /// Times at which mail comes that does not wait for the end of a turn.
+    pub(crate) hurries: u8,
+    /// Times at which the composer of a frame is told before its status.
+    pub(crate) debounces: u8,
     /// When the Enter may be pressed.
     pub(crate) enter: Enter,
 }
@@ -138,6 +151,8 @@ impl Chances {
         people: 0,
         shells: 0,
         silences: 0,
+        hurries: 0,
+        debounces: 0,
         enter: Enter::WhenSeen,
     };
 }
@@ -165,6 +180,8 @@ pub(crate) struct World<D: Deliverer> {
     /// The picture that was read last, and whether it was judged.
     picture: (Status, Sight),
     judged: bool,
+    /// The status that was judged last, and of which frame.
+    held: (Status, u64),
     chances: Chances,
     shell: bool,
     removed: bool,
@@ -172,6 +189,8 @@ pub(crate) struct World<D: Deliverer> {
     misled: bool,
     /// Something happened after which an attempt may be uncertain.
     may_doubt: bool,
+    /// The turn that was stopped last.
+    stopped: Option<Epoch>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -207,6 +226,9 @@ pub(crate) enum Action {
     Crash,
     ShellTakesOver,
     ReportsFallSilent,
+    UrgentMailComes,
+    InterruptIsDue,
+    ComposerIsJudged,
 }
 
 impl<D: Deliverer> World<D> {
@@ -229,11 +251,13 @@ impl<D: Deliverer> World<D> {
             reports: Vec::new(),
             picture: (Status::Idle, Sight::Empty),
             judged: true,
+            held: (Status::Idle, 1),
             chances,
             shell: false,
             removed: false,
             misled: false,
             may_doubt: false,
+            stopped: None,
         };
         if manners.reports {
             world.hear_report(Status::Idle).expect("an idle agent breaks nothing");
@@ -262,6 +286,7 @@ impl<D: Deliverer> World<D> {
                 Effect::Paste { attempt } => self.set_job(attempt, Job::Paste),
                 Effect::Enter { attempt } => self.set_job(attempt, Job::Enter),
                 Effect::TakeBack { attempt } => self.end_job(attempt),
+                Effect::Interrupt { epoch } => self.interrupt(epoch)?,
                 Effect::Outcome(attempt, outcome) => {
                     self.check_outcome(attempt, &outcome)?;
                     if matches!(outcome, Outcome::Delivered(_) | Outcome::Refused(_)) {
@@ -320,9 +345,17 @@ impl<D: Deliverer> World<D> {
     fn judge(&mut self) -> Result<(), &'static str> {
         self.judged = true;
         let (status, sight) = self.picture;
+        self.held = (status, self.log_end);
         let evidence =
             Evidence::new(Source::Screen, Position::Offset(self.log_end), status, Rule::named("screen"));
         self.tell(Event::Seen(evidence.seeing(sight)))
+    }
+
+    /// A status has to hold for a while before it counts; what stands in the composer counts at once.
+    fn judge_composer(&mut self) -> Result<(), &'static str> {
+        let (status, at) = self.held;
+        let evidence = Evidence::new(Source::Screen, Position::Offset(at), status, Rule::named("screen"));
+        self.tell(Event::Seen(evidence.seeing_at(self.picture.1, Position::Offset(self.log_end))))
     }
 
     fn foreground(&self) -> Event {
@@ -374,6 +407,26 @@ impl<D: Deliverer> World<D> {
         }
         self.pasted[row] = Some(attempt);
         self.agent.unread.push(Input::Paste(attempt));
+        Ok(())
+    }
+
+    /// A dialog that opens after it was looked for is nobody's fault; one that was seen is.
+    fn interrupt(&mut self, epoch: Epoch) -> Result<(), &'static str> {
+        if self.shell {
+            return Err("I22 a turn was stopped in a bare shell");
+        }
+        if self.judged && self.picture.0 == Status::WaitingUserAnswer {
+            return Err("I21 a dialog was dismissed to stop a turn");
+        }
+        let mut on_its_way = self.agent.unread.iter().chain(&self.agent.composer);
+        if on_its_way.any(|input| matches!(input, Input::Paste(_) | Input::Enter(_) | Input::HumanText)) {
+            return Err("a text was thrown away to stop a turn");
+        }
+        if self.stopped == Some(epoch) {
+            return Err("a turn was stopped twice");
+        }
+        self.stopped = Some(epoch);
+        self.agent.unread.push(Input::Interrupt);
         Ok(())
     }
 
@@ -514,6 +567,9 @@ impl<D: Deliverer> System for World<D> {
         let is_writing = self.jobs.iter().any(|(_, _, job)| matches!(job, Job::Paste | Job::Enter));
         may(Perhaps, chances.shells > 0 && !is_writing, Action::ShellTakesOver);
         may(Perhaps, chances.silences > 0, Action::ReportsFallSilent);
+        may(Perhaps, chances.debounces > 0 && !self.judged, Action::ComposerIsJudged);
+        may(Perhaps, chances.hurries > 0, Action::UrgentMailComes);
+        may(Progress, self.deliverer.would_interrupt() && self.may_type(), Action::InterruptIsDue);
     }
 
     fn apply(&mut self, action: Action) -> Result<(), &'static str> {
@@ -673,6 +729,19 @@ impl<D: Deliverer> System for World<D> {
             Action::ReportsFallSilent => {
                 self.chances.silences -= 1;
                 self.tell(Event::FellSilent(Source::Native))?;
+            }
+            Action::ComposerIsJudged => {
+                self.chances.debounces -= 1;
+                self.judge_composer()?;
+            }
+            Action::UrgentMailComes => {
+                self.chances.hurries -= 1;
+                self.tell(Event::Hurry)?;
+            }
+            Action::InterruptIsDue => {
+                self.judge()?;
+                self.tell(self.foreground())?;
+                self.tell(Event::InterruptDue)?;
             }
         }
         Ok(())

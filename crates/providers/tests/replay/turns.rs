@@ -26,9 +26,8 @@ pub(crate) struct Terminal {
     unseen: Option<(Moment, Moment)>,
     until: Option<Moment>,
     view: Option<View>,
-    /// The offset that the last look showed, and what the screen's last evidence told of the composer.
+    /// The offset that the last look showed.
     looked: u64,
-    seen: Sight,
     typed: String,
     attempt: Option<Attempt>,
     told: Vec<Evidence>,
@@ -55,7 +54,6 @@ impl Terminal {
             until: None,
             view: None,
             looked: 0,
-            seen: Sight::Unseen,
             typed: String::new(),
             attempt: None,
             told: Vec::new(),
@@ -148,10 +146,8 @@ impl Terminal {
         self.until = verdict.until.filter(|until| *until > now);
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                if evidence.position.offset() >= Some(self.looked) {
-                    self.seen = self.sight(&verdict.composer);
-                }
-                evidence.sight = self.seen;
+                let at = Position::Offset(self.looked);
+                evidence = evidence.seeing_at(self.sight(&verdict.composer), at);
             }
             if !self.told.contains(&evidence) {
                 self.told.retain(|told| told.source != evidence.source);

@@ -19,15 +19,29 @@ pub(crate) struct SendArgs {
     /// The same text sent again under the same key is the same message
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// Hand it over in the middle of a turn, too, where the agent can take it then
-    #[arg(long)]
-    pub(crate) now: bool,
+    /// now: before all that is not urgent; the turn that runs is stopped for it, where it is known how
+    #[arg(long, value_name = "ready|now", default_value = "ready")]
+    pub(crate) urgency: UrgencyArg,
     /// Wait until the agent has it, or until the turn it begins is over; otherwise exit with 1
     #[arg(long, value_name = "delivered|completed")]
     pub(crate) wait: Option<WaitFor>,
     /// Longest wait in seconds [default: 600]
     #[arg(long, value_name = "S", requires = "wait")]
     pub(crate) timeout: Option<f64>,
+}
+
+/// When a message is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UrgencyArg {
+    Ready,
+    Now,
+}
+
+/// How much of an inbox is handed over at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BatchingArg {
+    One,
+    Drain,
 }
 
 /// What a sender waits for.
@@ -45,6 +59,12 @@ pub(crate) struct InboxArgs {
     /// Also those that are delivered or were cancelled
     #[arg(long)]
     pub(crate) all: bool,
+    /// How much waits, since when, and why, instead of the messages
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) summary: bool,
+    /// From now on hand over one message at a time, or all that wait in a row from one sender
+    #[arg(long, value_name = "one|drain", conflicts_with = "all")]
+    pub(crate) batching: Option<BatchingArg>,
 }
 
 /// Show a message, send it again, or take it back

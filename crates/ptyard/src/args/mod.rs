@@ -20,7 +20,7 @@ pub(crate) use agent::{
 };
 
 pub(crate) use flow::{FlowAddArgs, FlowCommand};
-pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
+pub(crate) use mail::{BatchingArg, InboxArgs, MessageAction, MessageArgs, SendArgs, UrgencyArg, WaitFor};
 pub(crate) use mcp::McpCommand;
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,

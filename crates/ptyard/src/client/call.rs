@@ -107,6 +107,12 @@ impl Client {
         self.post("/v1/replace", &json!({})).await
     }
 
+    /// Asks whether the server answers.
+    pub async fn health(&mut self) -> Result<(), ClientError> {
+        self.send("GET", "/healthz", None, "*/*").await?.into_body().collect().await?;
+        Ok(())
+    }
+
     /// Asks the server to end its programs and itself.
     pub async fn stop(&mut self) -> Result<Done, ClientError> {
         self.post("/v1/stop", &json!({})).await

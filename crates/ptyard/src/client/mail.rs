@@ -1,6 +1,6 @@
 //! Mail.
 
-use ptyard_server::api::{MessageInfo, SendRequest};
+use ptyard_server::api::{MailboxInfo, MailboxRequest, MessageInfo, SendRequest};
 use serde_json::json;
 
 use super::call::{at, segment};
@@ -32,6 +32,20 @@ impl Client {
                 return Ok(messages);
             }
         }
+    }
+
+    /// How the inbox of a terminal stands.
+    pub async fn mailbox(&mut self, id: &str) -> Result<MailboxInfo, ClientError> {
+        self.get(&at(id, "/mailbox")).await
+    }
+
+    /// Says how the mail of a terminal is handed over.
+    pub async fn set_mailbox(
+        &mut self,
+        id: &str,
+        request: &MailboxRequest,
+    ) -> Result<MailboxInfo, ClientError> {
+        self.post(&at(id, "/mailbox"), request).await
     }
 
     /// A message.

@@ -2,10 +2,12 @@
 
 use std::io::Read;
 
-use ptyard_server::api::{AwaitMail, MessageInfo, SendRequest, Urgency};
+use ptyard_server::api::{
+    AwaitMail, Batching, MailboxInfo, MailboxRequest, MessageInfo, SendRequest, Urgency,
+};
 
 use super::{Place, wait};
-use crate::args::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
+use crate::args::{BatchingArg, InboxArgs, MessageAction, MessageArgs, SendArgs, UrgencyArg, WaitFor};
 use crate::failure::{Failure, status};
 use crate::print::printable;
 
@@ -25,7 +27,10 @@ pub(super) async fn send(place: &Place, args: SendArgs) -> Result<u8, Failure> {
         text,
         from: args.from,
         key: args.key,
-        urgency: if args.now { Urgency::Now } else { Urgency::Ready },
+        urgency: match args.urgency {
+            UrgencyArg::Ready => Urgency::Ready,
+            UrgencyArg::Now => Urgency::Now,
+        },
         wait,
         timeout_ms: args.timeout.map(wait::milliseconds).transpose()?,
     };
@@ -41,6 +46,19 @@ fn has_come(wait: AwaitMail, message: &MessageInfo) -> bool {
 }
 
 pub(super) async fn inbox(place: &Place, args: &InboxArgs) -> Result<u8, Failure> {
+    let batching = args.batching.map(|batching| match batching {
+        BatchingArg::One => Batching::One,
+        BatchingArg::Drain => Batching::Drain,
+    });
+    if args.summary || batching.is_some() {
+        let mut client = place.client().await?;
+        let mailbox = match batching {
+            Some(_) => client.set_mailbox(&args.at.id, &MailboxRequest { batching }).await?,
+            None => client.mailbox(&args.at.id).await?,
+        };
+        place.show(&mailbox, summary)?;
+        return Ok(status::DONE);
+    }
     let all = place.client().await?.inbox(&args.at.id, args.all).await?;
     place.show(&all, |all| all.iter().map(line).collect())?;
     Ok(status::DONE)
@@ -64,6 +82,28 @@ pub(super) fn stdin() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not UTF-8".to_owned(), "messages are text"))
 }
 
+fn summary(mailbox: &MailboxInfo) -> String {
+    let oldest = mailbox.oldest_age_ms.map_or_else(String::new, |ms| format!(", the oldest for {}", age(ms)));
+    let hold = mailbox.hold.as_ref().map_or_else(String::new, |hold| format!("; held: {hold}"));
+    let batching = match mailbox.batching {
+        Batching::One => "one",
+        Batching::Drain => "drain",
+    };
+    format!(
+        "{} wait ({} urgent){oldest}; {} uncertain{hold}; batching: {batching}\n",
+        mailbox.pending, mailbox.urgent, mailbox.uncertain
+    )
+}
+
+/// An age, as people say it.
+fn age(ms: u64) -> String {
+    match ms / 1_000 {
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..7_200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3_600),
+    }
+}
+
 fn line(message: &MessageInfo) -> String {
     let mut text: String = message.text.chars().take(SHOWN_CHARS).collect();
     if text.len() < message.text.len() {
@@ -71,7 +111,12 @@ fn line(message: &MessageInfo) -> String {
     }
     let reason = message.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     let from = message.from.as_deref().unwrap_or("-");
-    let line = format!("{} {}{reason} {} from {from}: {text}", message.id, message.state, message.created_at);
+    let age = message.age_ms.map_or_else(String::new, |ms| format!(" for {}", age(ms)));
+    let urgent = if message.urgency == Urgency::Now { " urgent" } else { "" };
+    let line = format!(
+        "{}{urgent} {}{age}{reason} {} from {from}: {text}",
+        message.id, message.state, message.created_at
+    );
     printable(&line) + "\n"
 }
 

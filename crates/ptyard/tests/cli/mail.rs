@@ -47,9 +47,21 @@ fn mail_is_sent_listed_taken_back_and_sent_again() {
     let texts: Vec<_> = inbox.as_array().unwrap().iter().map(|message| message["text"].clone()).collect();
     assert_eq!(texts, ["first", "second\nline", "third"]);
     let id = first["id"].as_str().unwrap();
+    let urgent = yard.json(&["send", "worker", "now", "--urgency", "now"]);
+    assert_eq!(urgent["urgency"], "now");
+    let summary = yard.json(&["inbox", "worker", "--summary"]);
+    assert_eq!(
+        (&summary["pending"], &summary["urgent"], &summary["oldest"]),
+        (&4.into(), &1.into(), &first["id"])
+    );
+    assert!(summary["oldest_age_ms"].is_u64());
+    assert_eq!(yard.json(&["inbox", "worker", "--batching", "drain"])["batching"], "drain");
+    let told = out(&yard.run(&["inbox", "worker", "--summary"]));
+    assert!(told.starts_with("4 wait (1 urgent), the oldest for 0 s; 0 uncertain"), "{told}");
+    assert_eq!(yard.json(&["message", urgent["id"].as_str().unwrap(), "cancel"])["state"], "cancelled");
     assert_eq!(yard.json(&["message", id, "cancel"])["state"], "cancelled");
     assert_eq!(yard.json(&["inbox", "worker"]).as_array().unwrap().len(), 2);
-    assert_eq!(yard.json(&["inbox", "worker", "--all"]).as_array().unwrap().len(), 3);
+    assert_eq!(yard.json(&["inbox", "worker", "--all"]).as_array().unwrap().len(), 4);
     assert_eq!(yard.json(&["message", id, "retry"])["state"], "pending");
     let shown = out(&yard.run(&["message", id]));
     assert!(shown.contains("first") && shown.contains("pending"), "{shown}");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
 
 mod agents;
+mod chaos;
 mod disk;
 mod flows;
 mod keeper;

@@ -10,8 +10,50 @@ pub enum Urgency {
     /// When the agent is ready.
     #[default]
     Ready,
-    /// As soon as the program takes text, also in the middle of a turn, where the agent can do that.
+    /// Before all that is not urgent; the turn that runs is stopped for it, where the agent's provider says how.
     Now,
+}
+
+/// How much one attempt takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Batching {
+    /// One message.
+    #[default]
+    One,
+    /// All that waits in a row from one sender, as one text: at most 100 messages and 64 KiB. Work is never in one.
+    Drain,
+}
+
+/// How the mail of a terminal is to be handed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailboxRequest {
+    /// How much one attempt takes; unchanged without this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batching: Option<Batching>,
+}
+
+/// How the inbox of a terminal stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MailboxInfo {
+    /// Full id of the terminal.
+    pub id: String,
+    /// How much one attempt takes.
+    pub batching: Batching,
+    /// Messages that wait.
+    pub pending: u64,
+    /// Of these, those that are urgent.
+    pub urgent: u64,
+    /// Messages of which only a person can tell whether they arrived.
+    pub uncertain: u64,
+    /// The message that waits longest.
+    pub oldest: Option<String>,
+    /// For how long it waits, in milliseconds.
+    pub oldest_age_ms: Option<u64>,
+    /// Why mail would wait now: `busy`, `dialog`, `draft`, `unconfirmed`, `exited`, ...; null when it would be handed
+    /// over, and for a terminal without an agent.
+    pub hold: Option<String>,
 }
 
 /// What a sender waits for.
@@ -76,6 +118,8 @@ pub struct MessageInfo {
     pub reason: Option<String>,
     /// RFC 3339.
     pub created_at: String,
+    /// For how long it is undelivered, in milliseconds; null once it was delivered or cancelled.
+    pub age_ms: Option<u64>,
     /// RFC 3339.
     pub delivered_at: Option<String>,
     /// How the delivery is known: `screen`, `hook`, `native`, ...

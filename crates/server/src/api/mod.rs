@@ -61,7 +61,7 @@ mod reply;
 mod request;
 pub mod stream;
 
-pub use mail::{AwaitMail, MessageInfo, SendRequest, Urgency};
+pub use mail::{AwaitMail, Batching, MailboxInfo, MailboxRequest, MessageInfo, SendRequest, Urgency};
 pub use reply::{
     Done, ErrorBody, ErrorReply, Event, ExitInfo, KillReply, Leaving, LimitsInfo, LogInfo, ReadReply,
     ScreenCursor, ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,

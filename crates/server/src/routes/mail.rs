@@ -2,6 +2,8 @@
 
 #![expect(unused_qualifications, reason = "utoipa expands the query parameters with full paths")]
 
+use std::time::SystemTime;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use ptyard_core::ErrorCode;
@@ -10,7 +12,7 @@ use ptyard_yard::inbox::{Page, Which};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::api::{ErrorReply, MessageInfo, SendRequest};
+use crate::api::{ErrorReply, MailboxInfo, MailboxRequest, MessageInfo, SendRequest};
 use crate::error::ApiError;
 use crate::extract::{At, Params, Payload};
 use crate::routes::Shared;
@@ -35,7 +37,15 @@ pub(crate) async fn send(
             if claimed.is_some_and(|claimed| claimed.id != speaker) {
                 return Err(ApiError::new(ErrorCode::Forbidden, "a terminal sends in its own name only"));
             }
-            shared.yard.tell(Some(speaker), Some(&at), &spec.text, Purpose::Message, spec.key).await?.message
+            let told = shared.yard.tell_urgently(
+                Some(speaker),
+                Some(&at),
+                &spec.text,
+                Purpose::Message,
+                spec.key,
+                spec.urgency,
+            );
+            told.await?.message
         }
         None => shared.yard.send(&at, spec).await?,
     };
@@ -75,6 +85,29 @@ pub(crate) async fn inbox(
     let which = if params.all.unwrap_or(false) { Which::All } else { Which::Undelivered };
     let messages = shared.yard.inbox(&at, which, Page { after, most }).await?;
     Ok(Json(messages.into_iter().map(translate::message).collect()))
+}
+
+/// How the inbox of a terminal stands: how much waits, since when, and why.
+#[utoipa::path(get, path = "/v1/terminals/{id}/mailbox", operation_id = "mailbox",
+    params(("id" = String, Path, description = "Full id, short id or unique name.")),
+    responses((status = 200, body = MailboxInfo), (status = "default", body = ErrorReply)))]
+pub(crate) async fn mailbox(State(shared): State<Shared>, At(at): At) -> Result<Json<MailboxInfo>, ApiError> {
+    Ok(Json(translate::mailbox(&shared.yard.mailbox(&at).await?, SystemTime::now())))
+}
+
+/// Says how the mail of a terminal is handed over, also after a restart.
+#[utoipa::path(post, path = "/v1/terminals/{id}/mailbox", operation_id = "setMailbox", request_body = MailboxRequest,
+    params(("id" = String, Path, description = "Full id, short id or unique name.")),
+    responses((status = 200, body = MailboxInfo), (status = "default", body = ErrorReply)))]
+pub(crate) async fn set_mailbox(
+    State(shared): State<Shared>,
+    At(at): At,
+    Payload(request): Payload<MailboxRequest>,
+) -> Result<Json<MailboxInfo>, ApiError> {
+    if let Some(batching) = request.batching {
+        shared.yard.set_batching(&at, translate::batching(batching)).await?;
+    }
+    mailbox(State(shared), At(at)).await
 }
 
 /// A message.

@@ -76,6 +76,7 @@ pub(crate) fn router(shared: Shared, beside: Router) -> Router {
         .route("/v1/flows/{name}/pause", post(flows::pause))
         .route("/v1/flows/{name}/resume", post(flows::resume))
         .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
+        .route("/v1/terminals/{id}/mailbox", get(mail::mailbox).post(mail::set_mailbox))
         .route("/v1/speaker", get(agents::speaker))
         .route("/v1/messages", post(agents::tell))
         .route("/v1/messages/{mid}", get(mail::message))

@@ -1,12 +1,12 @@
 //! Mail.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ptyard_core::MessageId;
-use ptyard_yard::inbox::{Message, SendSpec, Until};
+use ptyard_yard::inbox::{self, Inbox, Message, MessageState, SendSpec, Until};
 
 use super::reply::time;
-use crate::api::{AwaitMail, MessageInfo, SendRequest, Urgency};
+use crate::api::{AwaitMail, Batching, MailboxInfo, MessageInfo, SendRequest, Urgency};
 use crate::error::ApiError;
 
 /// How long a sender waits when it does not say.
@@ -35,8 +35,8 @@ pub(crate) fn send_spec(request: SendRequest) -> Result<(SendSpec, Option<(Until
         from,
         key: request.key,
         urgency: match request.urgency {
-            Urgency::Ready => ptyard_yard::inbox::Urgency::Ready,
-            Urgency::Now => ptyard_yard::inbox::Urgency::Now,
+            Urgency::Ready => inbox::Urgency::Ready,
+            Urgency::Now => inbox::Urgency::Now,
         },
         ..SendSpec::new(request.text)
     };
@@ -48,8 +48,38 @@ pub(crate) fn message_id(text: &str) -> Result<MessageId, ApiError> {
     text.parse().map_err(|_| ApiError::argument(format!("{text:?} is not the id of a message, such as m17")))
 }
 
+pub(crate) fn batching(batching: Batching) -> inbox::Batching {
+    match batching {
+        Batching::One => inbox::Batching::One,
+        Batching::Drain => inbox::Batching::Drain,
+    }
+}
+
+/// How an inbox stands at `now`.
+pub(crate) fn mailbox(Inbox { id, mailbox, hold }: &Inbox, now: SystemTime) -> MailboxInfo {
+    MailboxInfo {
+        id: id.to_string(),
+        batching: match mailbox.batching {
+            inbox::Batching::One => Batching::One,
+            inbox::Batching::Drain => Batching::Drain,
+        },
+        pending: mailbox.pending,
+        urgent: mailbox.urgent,
+        uncertain: mailbox.uncertain,
+        oldest: mailbox.oldest.map(|(id, _)| id.to_string()),
+        oldest_age_ms: mailbox.oldest.map(|(_, sent)| age_ms(sent, now)),
+        hold: hold.and_then(|hold| serde_json::to_value(hold).ok()?.as_str().map(str::to_owned)),
+    }
+}
+
+/// Nothing when the clock was set back.
+fn age_ms(since: SystemTime, now: SystemTime) -> u64 {
+    u64::try_from(now.duration_since(since).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A message.
 pub(crate) fn message(message: Message) -> MessageInfo {
+    let is_settled = matches!(message.state, MessageState::Delivered | MessageState::Cancelled);
     MessageInfo {
         id: message.id.to_string(),
         seq: message.seq,
@@ -59,13 +89,14 @@ pub(crate) fn message(message: Message) -> MessageInfo {
         text: message.text,
         key: message.key,
         urgency: match message.urgency {
-            ptyard_yard::inbox::Urgency::Ready => Urgency::Ready,
-            ptyard_yard::inbox::Urgency::Now => Urgency::Now,
+            inbox::Urgency::Ready => Urgency::Ready,
+            inbox::Urgency::Now => Urgency::Now,
         },
         state: message.state.as_str().to_owned(),
         attempts: message.attempts,
         reason: message.reason,
         created_at: time(message.created_at),
+        age_ms: (!is_settled).then(|| age_ms(message.created_at, SystemTime::now())),
         delivered_at: message.delivered_at.map(time),
         evidence: message.evidence,
         offset: message.offset,

@@ -1,10 +1,46 @@
 //! Mail over HTTP.
 
 use hyper::{Method, StatusCode};
-use ptyard_server::api::{ErrorReply, MessageInfo};
+use ptyard_server::api::{Batching, ErrorReply, MailboxInfo, MessageInfo, Urgency};
 use serde_json::{Value, json};
 
 use crate::site::Site;
+
+fn ids(page: &[MessageInfo]) -> Vec<&str> {
+    page.iter().map(|message| message.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn case_i07_how_an_inbox_stands_is_told_and_how_it_is_drained_is_kept() {
+    let site = Site::start();
+    site.exec(json!({"argv": ["cat"], "stdin": "pipe", "name": "worker", "yield_ms": 250})).await;
+    let path = "/v1/terminals/worker/mailbox";
+    let empty: MailboxInfo = site.get(path).await;
+    assert_eq!(
+        (empty.batching, empty.pending, empty.oldest, empty.oldest_age_ms),
+        (Batching::One, 0, None, None)
+    );
+    let send = async |body: Value| site.call(Method::POST, "/v1/terminals/worker/inbox", &body).await;
+    let first = send(json!({"text": "first"})).await;
+    let first: MessageInfo = serde_json::from_slice(&first.body).unwrap();
+    let urgent = send(json!({"text": "second", "urgency": "now"})).await;
+    assert_eq!(serde_json::from_slice::<MessageInfo>(&urgent.body).unwrap().urgency, Urgency::Now);
+    assert_eq!(send(json!({"text": "x", "urgency": "soon"})).await.status, StatusCode::BAD_REQUEST);
+    let told: MailboxInfo = site.get(path).await;
+    assert_eq!((told.pending, told.urgent, told.uncertain), (2, 1, 0));
+    assert_eq!((told.oldest, told.oldest_age_ms.is_some()), (Some(first.id.clone()), true));
+    let drained = site.call(Method::POST, path, &json!({"batching": "drain"})).await;
+    assert_eq!(serde_json::from_slice::<MailboxInfo>(&drained.body).unwrap().batching, Batching::Drain);
+    assert_eq!(
+        site.call(Method::POST, path, &json!({"batching": "all"})).await.status,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(site.call(Method::POST, path, &json!({})).await.status, StatusCode::OK);
+    assert_eq!(site.get::<MailboxInfo>(path).await.batching, Batching::Drain);
+    let cancelled = site.call(Method::POST, &format!("/v1/messages/{}/cancel", first.id), &Value::Null).await;
+    assert_eq!(serde_json::from_slice::<MessageInfo>(&cancelled.body).unwrap().age_ms, None);
+    site.close().await;
+}
 
 #[tokio::test]
 async fn law_13_mail_is_accepted_looked_at_taken_back_and_sent_again() {
@@ -27,9 +63,10 @@ async fn law_13_mail_is_accepted_looked_at_taken_back_and_sent_again() {
     let second: MessageInfo = serde_json::from_slice(&waited.body).unwrap();
     assert_eq!((second.seq, second.state.as_str()), (2, "pending"));
     let page: Vec<MessageInfo> = site.get("/v1/terminals/worker/inbox?most=1").await;
-    assert_eq!(page, std::slice::from_ref(&sent));
+    assert_eq!(ids(&page), [sent.id.as_str()]);
+    assert!(page[0].age_ms.is_some());
     let page: Vec<MessageInfo> = site.get(&format!("/v1/terminals/worker/inbox?after={}", sent.id)).await;
-    assert_eq!(page, [second]);
+    assert_eq!(ids(&page), [second.id.as_str()]);
     let path = format!("/v1/messages/{}", sent.id);
     let cancelled = site.call(Method::POST, &format!("{path}/cancel"), &Value::Null).await;
     assert_eq!(serde_json::from_slice::<MessageInfo>(&cancelled.body).unwrap().state, "cancelled");

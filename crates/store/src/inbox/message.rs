@@ -59,10 +59,20 @@ words! {
 words! {
     /// When a message may be handed over.
     Urgency {
-        /// As soon as the program takes text, also in the middle of a turn.
+        /// Before all that is not urgent; the turn that runs may be stopped for it.
         Now = "now",
         /// When the agent is ready.
         Ready = "ready",
+    }
+}
+
+words! {
+    /// How much one attempt takes.
+    Batching {
+        /// One message.
+        One = "one",
+        /// All that waits in a row from one sender.
+        Drain = "drain",
     }
 }
 
@@ -87,6 +97,12 @@ words! {
         Open = "open",
         /// It is over.
         Completed = "completed",
+    }
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Self::One
     }
 }
 

@@ -9,29 +9,33 @@
 //!     +------ retry         +---------------> uncertain --confirm--> delivered
 //! ```
 //!
-//! `pending`, `failed` and `uncertain` mail can be cancelled, `failed`, `uncertain` and `cancelled` mail retried.
+//! `pending`, `failed` and `uncertain` mail can be cancelled, `failed`, `uncertain` and `cancelled` mail retried. What is
+//! `pending` when its receiver is no more is a dead letter: `failed`.
 //!
 //! # Invariants
-//! 1. The messages of a receiver are numbered 1, 2, 3, ... in the order in which they were accepted; nothing else orders
-//!    them. A message keeps its number for good.
+//! 1. The messages of a receiver are numbered 1, 2, 3, ... in the order in which they were accepted. Among those that are
+//!    as urgent, nothing else orders them. A message keeps its number for good.
 //! 2. A receiver has one attempt that is open, at most.
 //! 3. A message is `dispatching` exactly while the attempt it belongs to is open.
 //! 4. What is said about an attempt changes the messages of that attempt only.
 //! 5. Nothing but `abort`, which says that not a byte was typed, and a person makes a message `pending` again.
-//! 6. A claim takes the earliest that is due, and never one behind another that is due.
+//! 6. A claim takes the earliest of the most urgent that is due, and never one behind another that is due.
 
 mod attempt;
 mod message;
 mod page;
 
 pub use attempt::{Attempt, Batch, Claim, Due, OpenTurn, Receipt};
-pub use message::{Message, MessageState, NewMessage, Posted, Purpose, Turn, Urgency};
+pub use message::{Batching, Message, MessageState, NewMessage, Posted, Purpose, Turn, Urgency};
 pub use page::{Mailbox, Page, Select};
 
 use ptyard_core::{AttemptId, MessageId, TerminalId};
 
 use crate::answer::Answer;
 use crate::owner::Owner;
+
+/// How many messages [`Inbox::give_up`] gives up at once: with the longest texts they take 64 MiB of memory.
+pub const MOST_DEAD_LETTERS: u32 = 64;
 
 /// The mail of terminals. Unless a call says otherwise its answer survives the machine. What is said about an attempt is
 /// answered with its messages as they are then.
@@ -79,6 +83,16 @@ pub trait Inbox {
 
     /// How much waits for a receiver.
     fn mailbox(&self, receiver: TerminalId) -> Answer<'_, Mailbox>;
+
+    /// Whether urgent mail waits for a receiver.
+    fn has_urgent(&self, receiver: TerminalId) -> Answer<'_, bool>;
+
+    /// Says how much one attempt of a receiver takes from now on.
+    fn set_batching(&self, receiver: TerminalId, batching: Batching) -> Answer<'_, ()>;
+
+    /// Gives up what waits for a receiver that is no more: it failed, and this is why. At most
+    /// [`MOST_DEAD_LETTERS`] of them, oldest first, which are the answer: to be repeated until it is none.
+    fn give_up(&self, receiver: TerminalId, reason: String) -> Answer<'_, Vec<Message>>;
 
     /// The receivers for which mail waits.
     fn receivers_waiting(&self) -> Answer<'_, Vec<TerminalId>>;

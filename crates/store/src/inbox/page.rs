@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use ptyard_core::{MessageId, TerminalId};
 
-use crate::inbox::MessageState;
+use crate::inbox::{Batching, MessageState};
 
 /// Which messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,8 +38,12 @@ impl Default for Page {
 /// How much waits for a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mailbox {
+    /// How much one attempt takes.
+    pub batching: Batching,
     /// Messages that wait.
     pub pending: u64,
+    /// Of these, those that are urgent.
+    pub urgent: u64,
     /// Messages of which only a person can tell.
     pub uncertain: u64,
     /// The message that waits longest, and when it was sent.

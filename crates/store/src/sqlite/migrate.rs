@@ -11,8 +11,11 @@ use crate::sqlite::fault::told;
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"ptyd");
 
 /// The steps from an empty database on; step `n` leads to schema `n + 1`. Steps are added, never changed.
-const STEPS: [&str; 2] =
-    [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_flow_runs.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_flow_runs.sql"),
+    include_str!("migrations/0003_urgent_mail.sql"),
+];
 
 const OURS: &str = env!("CARGO_PKG_VERSION");
 

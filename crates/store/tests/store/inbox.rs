@@ -2,7 +2,8 @@
 
 use ptyard_core::{ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Claim, Due, MessageState, NewMessage, OpenTurn, Page, Purpose, Select, Turn, Urgency,
+    Batch, Batching, Claim, Due, MOST_DEAD_LETTERS, MessageState, NewMessage, OpenTurn, Page, Purpose,
+    Select, Turn, Urgency,
 };
 use ptyard_store::sqlite::{MOST_PENDING, MOST_TEXT_BYTES};
 use ptyard_store::{Inbox, StoreError};
@@ -162,6 +163,57 @@ fn urgent_mail_is_due_while_the_agent_is_busy_and_the_rest_is_not() {
     assert_eq!(attempt.messages[0].text, "now");
     wait(place.store.confirm(attempt.id, receipt())).unwrap();
     assert!(wait(place.store.claim(busy)).unwrap().is_none());
+}
+
+#[test]
+fn urgent_mail_goes_first_and_in_the_order_in_which_it_came() {
+    let place = Place::new();
+    let urgent = |text: &str| NewMessage { urgency: Urgency::Now, ..message(1, text) };
+    for one in [message(1, "a"), urgent("b"), message(1, "c"), urgent("d")] {
+        wait(place.store.post(one)).unwrap();
+    }
+    let run = Claim { batch: Batch::Run { most: 100, bytes: 1_000 }, ..next(1) };
+    let mut runs = Vec::new();
+    while let Some(attempt) = wait(place.store.claim(run.clone())).unwrap() {
+        runs.push(attempt.messages.iter().map(|message| message.text.clone()).collect::<String>());
+        wait(place.store.confirm(attempt.id, receipt())).unwrap();
+    }
+    assert_eq!(runs, ["bd", "ac"]);
+}
+
+#[test]
+fn how_much_an_attempt_takes_is_kept_with_the_inbox() {
+    let place = Place::new();
+    let batching = |place: &Place| wait(place.store.mailbox(terminal(1))).unwrap().batching;
+    assert_eq!(batching(&place), Batching::One);
+    wait(place.store.set_batching(terminal(1), Batching::Drain)).unwrap();
+    assert_eq!(wait(place.store.post(message(1, "x"))).unwrap().seq, 1);
+    let place = place.reopened();
+    assert_eq!(batching(&place), Batching::Drain);
+    wait(place.store.set_batching(terminal(1), Batching::One)).unwrap();
+    assert_eq!(batching(&place), Batching::One);
+    assert_eq!(wait(place.store.post(message(1, "x"))).unwrap().seq, 2);
+}
+
+#[test]
+fn dead_letters_are_given_up_some_at_a_time_and_nothing_else_is() {
+    let place = Place::new();
+    let most = u64::from(MOST_DEAD_LETTERS);
+    for _ in 0..most + 3 {
+        wait(place.store.post(message(1, "x"))).unwrap();
+    }
+    let other = wait(place.store.post(message(2, "x"))).unwrap().id;
+    let claimed = wait(place.store.claim(next(1))).unwrap().unwrap();
+    let give_up = || wait(place.store.give_up(terminal(1), "receiver_exited".to_owned())).unwrap();
+    let (first, second) = (give_up(), give_up());
+    assert_eq!([first.len() as u64, second.len() as u64], [most, 2]);
+    assert!(first.iter().chain(&second).all(|one| one.reason.as_deref() == Some("receiver_exited")));
+    assert_eq!(give_up(), []);
+    assert_eq!(state(&place, claimed.messages[0].id), MessageState::Dispatching);
+    assert_eq!(state(&place, other), MessageState::Pending);
+    // What comes back is given up as well.
+    wait(place.store.abort(claimed.id, "exited".to_owned())).unwrap();
+    assert_eq!(give_up().len(), 1);
 }
 
 #[test]

@@ -47,6 +47,9 @@ enum Op {
     RemoveReceiver {
         to: u8,
     },
+    GiveUp {
+        to: u8,
+    },
     Reopen,
 }
 
@@ -87,6 +90,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (0..3_u8).prop_map(|owner| Op::TakeOver { owner }),
         1 => (0..6_u8).prop_map(|keep| Op::Forget { keep }),
         1 => (0..2_u8).prop_map(|to| Op::RemoveReceiver { to }),
+        1 => (0..2_u8).prop_map(|to| Op::GiveUp { to }),
         1 => Just(Op::Reopen),
     ]
 }
@@ -162,7 +166,7 @@ impl Model {
                 && (due == Due::All || letter.posted.urgency == Urgency::Now)
         };
         let mut waiting: Vec<_> = self.letters.iter().filter(|(_, letter)| is_due(letter)).collect();
-        waiting.sort_by_key(|(_, letter)| letter.seq);
+        waiting.sort_by_key(|(_, letter)| (letter.posted.urgency != Urgency::Now, letter.seq));
         let Some((first_id, first)) = waiting.first().copied() else { return Vec::new() };
         let mut taken = vec![*first_id];
         let Batch::Run { most, bytes } = batch else { return taken };
@@ -171,6 +175,7 @@ impl Model {
             sum += letter.posted.text.len() as u64;
             let goes_with = letter.posted.from == first.posted.from
                 && letter.posted.purpose == first.posted.purpose
+                && letter.posted.urgency == first.posted.urgency
                 && matches!(first.posted.purpose, Purpose::Message | Purpose::Notice);
             if !goes_with || taken.len() >= most as usize || sum > bytes {
                 break;
@@ -221,6 +226,17 @@ impl Model {
             }
         }
         true
+    }
+
+    fn give_up(&mut self, to: u8, why: &str) -> Vec<MessageId> {
+        let mut given_up = Vec::new();
+        for (id, letter) in &mut self.letters {
+            if letter.posted.to == terminal(to.into()) && letter.state == MessageState::Pending {
+                (letter.state, letter.reason) = (MessageState::Failed, Some(why.to_owned()));
+                given_up.push(*id);
+            }
+        }
+        given_up
     }
 
     fn forget(&mut self, keep: usize) -> u64 {
@@ -342,12 +358,13 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
             if let Some((id, _)) = open {
                 assert!(model.say(id, Say::Lose, "receiver_removed"));
             }
-            for letter in model.letters.values_mut() {
-                if letter.posted.to == terminal((*to).into()) && letter.state == MessageState::Pending {
-                    letter.state = MessageState::Failed;
-                    letter.reason = Some("receiver_removed".to_owned());
-                }
-            }
+            model.give_up(*to, "receiver_removed");
+        }
+        Op::GiveUp { to } => {
+            let told = wait(store.give_up(terminal((*to).into()), "receiver_exited".to_owned())).unwrap();
+            let ids: Vec<_> = told.iter().map(|message| message.id).collect();
+            assert_eq!(ids, model.give_up(*to, "receiver_exited"));
+            assert!(told.iter().all(|message| message.state == MessageState::Failed));
         }
         Op::Reopen => {}
     }
@@ -387,6 +404,15 @@ fn compare(place: &Place, model: &Model) {
         };
         let mailbox = wait(place.store.mailbox(terminal(to.into()))).unwrap();
         assert_eq!(mailbox.pending, count(MessageState::Pending));
+        let urgent = |letter: &&Letter| {
+            let Letter { posted, state, .. } = letter;
+            posted.to == terminal(to.into())
+                && *state == MessageState::Pending
+                && posted.urgency == Urgency::Now
+        };
+        let urgent = model.letters.values().filter(urgent).count() as u64;
+        assert_eq!(mailbox.urgent, urgent);
+        assert_eq!(wait(place.store.has_urgent(terminal(to.into()))).unwrap(), urgent > 0);
         assert_eq!(mailbox.uncertain, count(MessageState::Uncertain));
         let waiting = wait(place.store.receivers_waiting()).unwrap();
         assert_eq!(waiting.contains(&terminal(to.into())), mailbox.pending > 0);

@@ -104,6 +104,11 @@ impl Job {
         })
     }
 
+    /// Keys of our own.
+    pub(super) fn own(bytes: Vec<u8>) -> Self {
+        Self::answer(bytes, None)
+    }
+
     fn answer(bytes: Vec<u8>, answers: Option<Asker>) -> Self {
         Self::Type(Typing {
             typed: Typed::raw(bytes),

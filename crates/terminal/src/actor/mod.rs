@@ -266,6 +266,7 @@ impl Actor {
                 self.typed();
                 self.offer(mail, reply);
             }
+            Command::Hurry { haste } => self.hurry(haste, self.clock.now()),
             Command::ResetTurns { reply } => {
                 self.reset_turns(self.clock.now());
                 let _gone = reply.send(());

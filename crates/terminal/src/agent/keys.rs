@@ -3,8 +3,8 @@
 use ptyard_core::turn::Keys;
 use ptyard_screen::paste::{PASTE_END, PASTE_START};
 
-/// What `bytes` do, in order: text that stands in the composer, and keys that submit it. Answers, focus and mouse
-/// reports, arrows and controls do neither.
+/// What `bytes` do, in order: text that stands in the composer, keys that submit it, and keys that may take it away.
+/// Answers and focus and mouse reports do none of it.
 pub(crate) fn classify(bytes: &[u8]) -> Vec<Keys> {
     let mut keys = Vec::new();
     let mut say = |key| {
@@ -28,12 +28,16 @@ pub(crate) fn classify(bytes: &[u8]) -> Vec<Keys> {
             if sequence.starts_with(b"\x1b[13") && sequence.ends_with(b"u") {
                 say(Keys::Submit);
             }
+            // Escape, and Up and Down, which bring back what was written before.
+            if matches!(sequence, b"\x1b" | b"\x1b[A" | b"\x1b[B" | b"\x1bOA" | b"\x1bOB") {
+                say(Keys::Edit);
+            }
             rest = behind;
         } else {
             match first {
                 b'\r' | b'\n' => say(Keys::Submit),
                 b'\t' | 0x20..=0x7e | 0x80..=0xff => say(Keys::Text),
-                _ => {}
+                _ => say(Keys::Edit),
             }
             rest = after;
         }
@@ -79,7 +83,10 @@ mod tests {
             (b"\x1b[200~a\nb\x1b[201~\r", vec![Keys::Text, Keys::Submit]),
             (b"\x1b[200~a\nb", vec![Keys::Text]),
             (b"\x1b[13u", vec![Keys::Submit]),
-            (b"\x1b[A\x1b[B\x1bOP\x03\x1b", vec![]),
+            (b"\x1b[C\x1b[D\x1bOP", vec![]),
+            (b"\x1b[A", vec![Keys::Edit]),
+            (b"\x15\x7f\x1b", vec![Keys::Edit]),
+            (b"x\x03", vec![Keys::Text, Keys::Edit]),
             (b"\x1b[I\x1b[O\x1b[<0;10;5M\x1b[M abc", vec![Keys::Text]),
             (b"\x1b]11;rgb:0/0/0\x07\x1b]7501;?\x1b\\\x1b[?62c", vec![]),
         ] {

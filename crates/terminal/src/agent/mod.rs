@@ -14,12 +14,13 @@ pub(crate) mod sight;
 use std::time::Duration;
 
 use ptyard_core::turn::{AttemptId, Eager, Epoch, Hold, Recovered};
+use ptyard_screen::keys::Key;
 use tokio::sync::{oneshot, watch};
 
 pub(crate) use events::Events;
 pub use events::{TURN_EVENTS, TurnEvent, TurnEvents};
 pub use judge::{Composer, Judge, Verdict};
-pub use note::Note;
+pub use note::{Before, Note};
 
 use crate::actor::Command;
 use crate::terminal::{Terminal, TerminalError};
@@ -37,6 +38,8 @@ pub struct Recipe {
     pub pause: Duration,
     /// The bytes of the Enter key.
     pub enter: Vec<u8>,
+    /// The keys that stop a turn; none when nothing does.
+    pub interrupt: Vec<Key>,
     /// Whether the agent is itself a shell, so that a shell in the foreground is no reason to wait.
     pub shell: ShellIs,
 }
@@ -53,6 +56,15 @@ pub enum Brackets {
     Never,
 }
 
+/// Whether mail waits for the end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    /// It waits.
+    None,
+    /// Some does not: the turn that runs is stopped for it, once, by the keys of the [`Recipe`].
+    StopsTheTurn,
+}
+
 /// What a bare shell in the foreground means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShellIs {
@@ -65,7 +77,13 @@ pub enum ShellIs {
 
 impl Default for Recipe {
     fn default() -> Self {
-        Self { brackets: Brackets::AsAsked, pause: PAUSE, enter: b"\r".to_vec(), shell: ShellIs::Foreign }
+        Self {
+            brackets: Brackets::AsAsked,
+            pause: PAUSE,
+            enter: b"\r".to_vec(),
+            interrupt: Vec::new(),
+            shell: ShellIs::Foreign,
+        }
     }
 }
 
@@ -90,6 +108,8 @@ pub struct Earlier {
     pub recovered: Recovered,
     /// The text of that attempt.
     pub text: Option<String>,
+    /// What was seen right before it was typed.
+    pub before: Before,
 }
 
 impl Agent {
@@ -148,6 +168,12 @@ impl Terminal {
             Ok(Err(refused)) => Err(refused),
             Err(_) => Err(TerminalError::from(crate::backend::ControlError::Exited).into()),
         }
+    }
+
+    /// Says whether mail waits for the end of a turn. The turn is stopped when that dismisses no dialog and throws away
+    /// no draft and no text that was not taken yet; that it was is seen from the turn's end.
+    pub async fn hurry(&self, haste: Haste) -> Result<(), TerminalError> {
+        self.command(Command::Hurry { haste }).await
     }
 
     /// A person says that nothing is under way: what was not confirmed is uncertain, and what is seen from now on counts.

@@ -19,6 +19,18 @@ pub struct Note {
     pub epoch: Epoch,
     /// The end of the log then.
     pub from: u64,
+    /// What was seen right before. Of a note of an earlier version, nothing is known of that.
+    #[serde(default)]
+    pub before: Before,
+}
+
+/// What was seen right before a text was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Before {
+    /// How often the beginning of the text stood on the screen, if it can be told from other texts.
+    pub shown: Option<u32>,
+    /// The composer was empty, and the paste stands in brackets: what is seen folded there is this text, and whole.
+    pub folds: bool,
 }
 
 /// Writes it down. It survives the death of the server, not that of the machine, which the agent would not survive either.
@@ -48,11 +60,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_note_of_an_earlier_version_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let note = Note {
+            attempt: AttemptId::new(7),
+            epoch: Epoch(3),
+            from: 9,
+            before: Before { shown: None, folds: false },
+        };
+        let mut earlier = serde_json::to_value(note).unwrap();
+        earlier.as_object_mut().unwrap().remove("before");
+        fs::write(directory.path().join(FILE), earlier.to_string()).unwrap();
+        assert_eq!(read(directory.path()), Some(note));
+    }
+
+    #[test]
     fn a_note_is_read_as_it_was_written_and_can_be_taken_back() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()), None);
         erase(directory.path()).unwrap();
-        let note = Note { attempt: AttemptId::new(7), epoch: Epoch(3), from: 4_000_000_000_000 };
+        let note = Note {
+            attempt: AttemptId::new(7),
+            epoch: Epoch(3),
+            from: 4_000_000_000_000,
+            before: Before { shown: Some(2), folds: true },
+        };
         write(directory.path(), note).unwrap();
         assert_eq!(read(directory.path()), Some(note));
         erase(directory.path()).unwrap();

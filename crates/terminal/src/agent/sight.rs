@@ -4,6 +4,7 @@ use ptyard_core::turn::{AttemptId, Sight};
 use ptyard_screen::View;
 
 use super::judge::Composer;
+use super::note::Before;
 
 /// Most characters of a text that are looked for on the screen: enough to tell texts apart, and what a narrow composer
 /// shows of a line.
@@ -26,6 +27,8 @@ pub(crate) struct Pasted {
     written: bool,
     /// Whether all of it was written is not known: what is cut may be all there is.
     may_be_cut: bool,
+    /// What is seen folded in the composer is this text.
+    folds: bool,
 }
 
 impl Pasted {
@@ -33,13 +36,20 @@ impl Pasted {
         let letters = letters(text);
         let probe: String = letters.chars().take(PROBE_CHARS).collect();
         let probe = (probe.chars().count() >= PROBE_MIN).then_some(probe);
-        Self { attempt, letters, probe, before: 0, written: false, may_be_cut: false }
+        Self { attempt, letters, probe, before: 0, written: false, may_be_cut: false, folds: true }
     }
 
-    /// The same for an attempt of an earlier server: how often the text stood on the screen then is not known, so seeing
-    /// it outside the composer proves nothing.
-    pub(crate) fn recovered(attempt: AttemptId, text: &str) -> Self {
-        Self { before: usize::MAX, written: true, may_be_cut: true, ..Self::new(attempt, text) }
+    /// The same for an attempt of an earlier server. When it is not known how often the text stood on the screen then,
+    /// seeing it outside the composer proves nothing.
+    pub(crate) fn recovered(attempt: AttemptId, text: &str, seen: Before) -> Self {
+        let before = seen.shown.map_or(usize::MAX, |shown| shown as usize);
+        Self { before, written: true, may_be_cut: true, folds: seen.folds, ..Self::new(attempt, text) }
+    }
+
+    /// How often the text stands on the screen, if it can be told from others.
+    pub(crate) fn shown(&self, view: Option<&View>) -> Option<u32> {
+        self.probe.as_ref()?;
+        u32::try_from(self.count(view?)).ok()
     }
 
     /// The screen right before the paste.
@@ -51,7 +61,7 @@ impl Pasted {
     /// What is seen of it.
     pub(crate) fn sight(&self, composer: &Composer, view: &View) -> Sight {
         match composer {
-            Composer::Folded if self.written && !self.may_be_cut => Sight::Ours(self.attempt),
+            Composer::Folded if self.written && self.folds => Sight::Ours(self.attempt),
             Composer::Text(text) if self.written && self.is_in(text) => Sight::Ours(self.attempt),
             Composer::Empty if self.written && self.count(view) > self.before => {
                 Sight::Submitted(self.attempt)

@@ -1,9 +1,13 @@
 //! Delivery step by step, against an agent that the test plays. The clock is paused: it moves when everybody waits.
 
-use ptyard_core::Exit;
-use ptyard_core::turn::{Doubt, Hold, Outcome, Recovered, StallReason, Status};
+use ptyard_core::turn::{
+    Doubt, Evidence, Hold, Outcome, Position, Recovered, Rule, Source, StallReason, Status,
+};
+use ptyard_core::{Exit, Moment};
+use ptyard_screen::{Signal, View};
 use ptyard_terminal::Terminal;
-use ptyard_terminal::agent::{Agent, Earlier, Note, Recipe};
+use ptyard_terminal::agent::{Agent, Composer, Earlier, Haste, Judge, Note, Recipe, TurnEvent, Verdict};
+use ptyard_testkit::soon;
 
 use crate::judge::Sketch;
 use crate::stage::{Played, attempt_id};
@@ -235,9 +239,9 @@ async fn nobody_is_handed_mail_without_an_agent_and_one_at_a_time() {
 /// Another server goes on with the terminal: what it knows is the note and the text.
 async fn server_is_lost(played: &mut Played) {
     let log = played.stage.directory.path().join("t");
-    let Note { attempt, epoch, from } = Terminal::noted(&log).unwrap();
+    let Note { attempt, epoch, from, before } = Terminal::noted(&log).unwrap();
     let recovered = Recovered::Noted { attempt, from };
-    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()) };
+    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()), before };
     let agent =
         Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), Recipe::default()) };
     played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
@@ -281,4 +285,158 @@ async fn law_13_after_a_crash_what_nobody_can_tell_is_uncertain_and_never_sent_a
     played.stage.terminal.reset_turns().await.unwrap();
     played.stage.ready().await;
     played.stage.offer(3, "next").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_a_text_that_is_new_in_the_transcript_is_the_proof() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    server_is_lost(&mut played).await;
+    played.draws(&format!("> {TEXT}\r\nDone."), "").await;
+    played.stage.delivered(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i23_a_text_that_a_person_took_out_of_the_composer_was_not_taken() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.stage.type_in("\x15").await;
+    played.draws("", "").await;
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.stage.terminal.reset_turns().await.unwrap();
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::Reset)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_12_a_program_that_never_rests_is_looked_at_all_the_same() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("", TEXT).await;
+    server_is_lost(&mut played).await;
+    // It draws the same again and again, and its text still stands in the composer.
+    let drawing = async {
+        loop {
+            played.draws("", TEXT).await;
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        }
+    };
+    let entered = format!("{TEXT}\r\r");
+    tokio::select! {
+        () = played.input(&entered) => {}
+        () = drawing => {}
+    }
+}
+
+const STOP: &str = "\x1b";
+
+/// An agent at work on a message, whose turns are stopped by Escape.
+async fn at_work() -> Played {
+    let mut played = Played::stopped_by("Escape").await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+    played
+}
+
+#[tokio::test(start_paused = true)]
+async fn urgent_mail_stops_a_turn_once_and_comes_after_it() {
+    let mut played = at_work().await;
+    let typed = format!("{TEXT}\r");
+    assert_eq!(played.stage.offer(2, "urgent text").await, Err(Hold::Busy), "never into an open turn");
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    played.input(&format!("{typed}{STOP}")).await;
+    // It goes on: the same keys again would do no more.
+    played.draws("Working still", "").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{typed}{STOP}")).await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(3, "urgent text").await.unwrap();
+    played.input(&format!("{typed}{STOP}urgent text\r")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i21_a_dialog_and_a_draft_are_not_dismissed_for_urgent_mail() {
+    let played = at_work().await;
+    let typed = format!("{TEXT}\r");
+    played.draws("Enter to choose", "").await;
+    played.stage.status(Status::WaitingUserAnswer).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&typed).await;
+    // The question is answered, but a person writes what is not submitted.
+    played.draws("Working", "my own words").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&typed).await;
+    played.draws("Working", "").await;
+    played.input(&format!("{typed}{STOP}")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_nothing_is_known_to_stop_is_waited_for() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{TEXT}\r")).await;
+}
+
+/// Ready when the clock says so, whatever is printed.
+struct Alarm(Moment);
+
+impl Judge for Alarm {
+    fn signal(&mut self, _: &Signal, _: Moment) {}
+
+    fn look(&mut self, _: &View, _: u64, _: Moment) {}
+
+    fn verdict(&mut self, now: Moment) -> Verdict {
+        let status = if now < self.0 { Status::Processing } else { Status::Idle };
+        let evidence = Evidence::new(Source::Screen, Position::Offset(0), status, Rule::named("alarm"));
+        Verdict { evidence: vec![evidence], composer: Composer::Empty, until: Some(self.0) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i25_readiness_that_comes_by_time_alone_is_told() {
+    let mut played = Played::new().await;
+    // The clock of the terminal began a little before.
+    let alarm = Alarm(Moment::from_millis(60_000));
+    played.stage.turns =
+        played.stage.terminal.attend(Agent::new(Box::new(alarm), Recipe::default())).await.unwrap();
+    assert_eq!(played.stage.offer(1, TEXT).await, Err(Hold::Busy));
+    // Not a byte is printed.
+    let ready = async { while played.stage.turns.next().await != Some(TurnEvent::Ready) {} };
+    tokio::time::timeout(std::time::Duration::from_secs(120), ready).await.unwrap();
+    assert_eq!(played.stage.terminal.progress().borrow().end, 0);
+    played.stage.offer(2, TEXT).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn i28_a_terminal_has_one_judge_and_one_machine() {
+    let mut played = ready().await;
+    let again = Agent::new(Box::new(Sketch::default()), Recipe::default());
+    let turns = played.stage.terminal.attend(again).await.unwrap();
+    let mut before = std::mem::replace(&mut played.stage.turns, turns);
+    let over = async { while before.next().await.is_some() {} };
+    soon("the one before is told nothing more", over).await;
+    // What is on the screen was judged anew, and one text is typed once.
+    played.stage.offer(1, TEXT).await.unwrap();
+    assert_eq!(played.stage.offer(2, TEXT).await, Err(Hold::Unconfirmed));
+    played.input(&format!("{TEXT}\r")).await;
 }

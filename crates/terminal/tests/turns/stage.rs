@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ptyard_core::turn::{AttemptId, Hold, Outcome, Status};
 use ptyard_core::{Size, TerminalId};
+use ptyard_screen::keys::parse;
 use ptyard_terminal::agent::{Agent, DispatchError, Mail, Recipe, TurnEvent, TurnEvents};
 use ptyard_terminal::backend::{Backend, Io, StartSpec};
 use ptyard_terminal::local::LocalBackend;
@@ -26,7 +27,7 @@ pub(crate) struct Stage {
     pub(crate) directory: tempfile::TempDir,
 }
 
-async fn start(backend: &dyn Backend, spec: StartSpec) -> Stage {
+async fn start(backend: &dyn Backend, spec: StartSpec, recipe: Recipe) -> Stage {
     let directory = tempfile::tempdir().unwrap();
     let surroundings = Surroundings {
         clock: Clock::start(),
@@ -37,7 +38,7 @@ async fn start(backend: &dyn Backend, spec: StartSpec) -> Stage {
     };
     let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();
     let terminal = Terminal::start(backend, spec, log, surroundings).await.unwrap();
-    let turns = terminal.attend(Agent::new(Box::new(Sketch::default()), Recipe::default())).await.unwrap();
+    let turns = terminal.attend(Agent::new(Box::new(Sketch::default()), recipe)).await.unwrap();
     Stage { terminal, turns, directory }
 }
 
@@ -107,6 +108,11 @@ pub(crate) fn screen(working: &str, composer: &str) -> String {
 
 impl Played {
     pub(crate) async fn new() -> Self {
+        Self::stopped_by("").await
+    }
+
+    /// One whose turns are stopped by these keys.
+    pub(crate) async fn stopped_by(keys: &str) -> Self {
         let (script, backend) = (Script::default(), ScriptedBackend::default());
         backend.play(script.clone());
         let spec = StartSpec {
@@ -117,7 +123,8 @@ impl Played {
             io: TTY,
             ceilings: Default::default(),
         };
-        let stage = start(&backend, spec).await;
+        let recipe = Recipe { interrupt: parse(keys).unwrap(), ..Recipe::default() };
+        let stage = start(&backend, spec, recipe).await;
         Self { script, stage }
     }
 
@@ -166,7 +173,7 @@ impl Real {
             ceilings: Default::default(),
         };
         let backend = LocalBackend::new().unwrap();
-        Self { stage: start(&backend, spec).await, record: Record::at(record) }
+        Self { stage: start(&backend, spec, Recipe::default()).await, record: Record::at(record) }
     }
 }
 

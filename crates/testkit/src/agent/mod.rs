@@ -27,6 +27,6 @@ pub use config::{
 pub use frame::Frame;
 pub use input::{Input, Parser};
 pub use machine::{Agent, Effect, Leaving};
-pub use program::program;
+pub use program::{MANIFEST, program};
 pub use record::{Entry, Event, Record};
 pub use run::run;

@@ -9,6 +9,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify;
 use tokio::sync::Notify;
 
+/// The manifest of the agent, for `providers/scripted.toml` in a state directory. It reads its screen, so that a test can
+/// use it without reports.
+pub const MANIFEST: &str = include_str!("scripted.toml");
+
 /// The name of the binary.
 const NAME: &str = "ptyard-scripted-agent";
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use ptyard_core::AttemptId;
 use ptyard_core::turn::{Outcome, StatusReport};
-use ptyard_terminal::agent::{DispatchError, Mail, TurnEvent, TurnEvents};
+use ptyard_terminal::agent::{DispatchError, Haste, Mail, TurnEvent, TurnEvents};
 use ptyard_terminal::backend::BoxFuture;
 use tokio::sync::watch;
 
@@ -37,6 +37,16 @@ impl Handover for Deliverer {
                 DispatchError::Held(hold) => Refused(word(&hold)),
                 DispatchError::NoAgent | DispatchError::Terminal(_) => Refused("exited".to_owned()),
             })
+        })
+    }
+
+    fn hurry(&mut self, haste: Haste) -> BoxFuture<'_, ()> {
+        let terminal = self.entry.upgrade().map(|entry| entry.terminal.clone());
+        Box::pin(async move {
+            let Some(terminal) = terminal else { return };
+            if let Err(error) = terminal.hurry(haste).await {
+                tracing::debug!(%error, "it ended before its turn was stopped");
+            }
         })
     }
 

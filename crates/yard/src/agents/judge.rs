@@ -6,6 +6,7 @@ use std::time::Duration;
 use ptyard_core::Moment;
 use ptyard_providers::manifest::PasteBrackets;
 use ptyard_providers::{Composer as Read, Dialog, Judge as Reader, Provider};
+use ptyard_screen::keys::Key;
 use ptyard_screen::{Signal, View};
 use ptyard_terminal::agent::{Agent, Brackets, Composer, Judge, Recipe, ShellIs, Verdict};
 use tokio::sync::watch;
@@ -35,8 +36,18 @@ fn recipe(provider: &Provider) -> Recipe {
         } else {
             ShellIs::Foreign
         },
+        interrupt: keys(provider),
         ..Recipe::default()
     }
+}
+
+/// The keys that stop a turn. A manifest with a key that nobody knows stops none.
+fn keys(provider: &Provider) -> Vec<Key> {
+    let keys = provider.input().interrupt.iter().map(|name| name.parse()).collect::<Result<_, _>>();
+    keys.unwrap_or_else(|error| {
+        tracing::warn!(provider = provider.id(), %error, "its turns are not stopped for urgent mail");
+        Vec::new()
+    })
 }
 
 struct ProviderJudge {

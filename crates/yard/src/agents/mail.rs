@@ -8,7 +8,7 @@ use super::framing::{self, Purpose, Sender, Tag};
 use super::launch::{LaunchSpec, Launched};
 use crate::error::YardError;
 use crate::ids;
-use crate::inbox::{self, Message, SendSpec};
+use crate::inbox::{self, Message, SendSpec, Urgency};
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
 
@@ -38,6 +38,19 @@ impl Yard {
         purpose: Purpose,
         key: Option<String>,
     ) -> Result<Told, YardError> {
+        self.tell_urgently(speaker, to, text, purpose, key, Urgency::Ready).await
+    }
+
+    /// The same, and how urgent it is.
+    pub async fn tell_urgently(
+        &self,
+        speaker: Option<TerminalId>,
+        to: Option<&TerminalRef>,
+        text: &str,
+        purpose: Purpose,
+        key: Option<String>,
+        urgency: Urgency,
+    ) -> Result<Told, YardError> {
         let named = to.map(|at| Ok::<_, YardError>(self.find(at)?.id())).transpose()?;
         let receiver = match speaker {
             Some(speaker) => self.inner.team.roster().receiver(speaker, named).map_err(AgentError::from)?,
@@ -46,7 +59,7 @@ impl Yard {
             }
         };
         let (spec, removed) = self.put(speaker, text, purpose);
-        let message = self.send(&TerminalRef::Id(receiver), SendSpec { key, ..spec }).await?;
+        let message = self.send(&TerminalRef::Id(receiver), SendSpec { key, urgency, ..spec }).await?;
         Ok(Told { message, removed })
     }
 

@@ -3,10 +3,11 @@
 use ptyard_core::turn::{Epoch, Recovered};
 use ptyard_store::inbox::{MessageState, Page, Select};
 use ptyard_terminal::Terminal;
-use ptyard_terminal::agent::Earlier;
+use ptyard_terminal::agent::{Before, Earlier};
 
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::inbox;
 use crate::yard::Yard;
 
 impl Yard {
@@ -19,15 +20,18 @@ impl Yard {
         if let Some(open) = store.open_turn(id).await? {
             let at = open.offset.unwrap_or_else(|| entry.terminal.log().bounds().end);
             let recovered = Recovered::Taken { attempt: open.attempt, at };
-            return Ok(Earlier { epoch, recovered, text: None });
+            return Ok(Earlier { epoch, recovered, text: None, before: Before::default() });
         }
         let doubtful = Select { receiver: Some(id), states: vec![MessageState::Uncertain] };
         let doubtful = store.messages(doubtful, Page { most: Page::MOST, ..Page::default() }).await?;
         let noted = note.and_then(|note| {
-            let message = doubtful.into_iter().find(|message| message.attempt == Some(note.attempt))?;
-            Some((Recovered::Noted { attempt: note.attempt, from: note.from }, message.text))
+            let of_it = doubtful.into_iter().filter(|message| message.attempt == Some(note.attempt));
+            let of_it: Vec<_> = of_it.collect();
+            let noted = Recovered::Noted { attempt: note.attempt, from: note.from };
+            (!of_it.is_empty()).then(|| (noted, inbox::typed(&of_it)))
         });
         let (recovered, text) = noted.unzip();
-        Ok(Earlier { epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
+        let before = note.map_or_else(Before::default, |note| note.before);
+        Ok(Earlier { before, epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
     }
 }

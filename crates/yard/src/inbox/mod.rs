@@ -4,17 +4,24 @@
 //! receiver (the pump of its agent) is woken by the change, claims what comes next, and has the terminal's actor type
 //! it. Nobody else delivers: every other path only wakes it. What becomes of an attempt comes back as a [`Word`] and is
 //! written into the store before anything else of that receiver is claimed.
+//!
+//! Urgent mail goes before all other, and has the turn that runs stopped, where the receiver's provider says how. What
+//! waits for a program that has ended is given up (`dead`), whoever handed it over or nobody did.
 
+mod dead;
 mod handover;
 mod look;
 mod pump;
 mod send;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+pub(crate) use dead::Ended;
 pub use handover::{Handover, Refused, Word};
-pub use look::Which;
-pub use ptyard_store::inbox::{Message, MessageState, Page, Purpose, Turn, Urgency};
+pub use look::{Inbox, Which};
+pub use ptyard_store::inbox::{Batching, Mailbox, Message, MessageState, Page, Purpose, Turn, Urgency};
+pub(crate) use pump::typed;
 pub use send::{SendSpec, Until};
 
 use ptyard_store::wait;
@@ -61,6 +68,10 @@ impl Yard {
             self.inner.events.push("message", Some(message.to), data);
         }
         if let Some(entry) = messages.first().and_then(|message| self.receiver(message)) {
+            if messages[0].state == MessageState::Pending && entry.has_exited() {
+                // It came, or came back, while the program ended: nobody else sees that it waits in vain.
+                self.inner.ended.note(entry.id());
+            }
             entry.mail.send_modify(|changes| *changes += 1);
         }
     }
@@ -69,6 +80,9 @@ impl Yard {
     fn tell_arrival(&self, message: &Message) {
         self.tell_mail(std::slice::from_ref(message));
         if let Some(entry) = self.receiver(message) {
+            if message.urgency == Urgency::Now {
+                entry.urgent.store(true, Ordering::Release);
+            }
             entry.arrivals.send_modify(|arrivals| *arrivals += 1);
         }
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ptyard_core::turn::Epoch;
 use ptyard_core::{AttemptId, ErrorCode};
-use ptyard_terminal::agent::Note;
+use ptyard_terminal::agent::{Haste, Note};
 use ptyard_terminal::backend::BoxFuture;
 use ptyard_testkit::soon;
 use ptyard_yard::inbox::{
-    Handover, Message, MessageState, Page, Refused, SendSpec, Turn, Until, Which, Word,
+    Batching, Handover, Message, MessageState, Page, Refused, SendSpec, Turn, Until, Urgency, Which, Word,
 };
 use ptyard_yard::{TerminalRef, Yard, YardConfig};
 use tokio::sync::{Notify, mpsc};
@@ -29,6 +29,7 @@ enum Mood {
 struct Desk {
     mood: Mood,
     taken: Vec<(AttemptId, String)>,
+    haste: Vec<Haste>,
 }
 
 /// The test's end of the agent.
@@ -65,6 +66,12 @@ impl Handover for Hand {
         Box::pin(std::future::ready(answer))
     }
 
+    fn hurry(&mut self, haste: Haste) -> BoxFuture<'_, ()> {
+        self.agent.desk.lock().unwrap().haste.push(haste);
+        self.agent.took.notify_one();
+        Box::pin(std::future::ready(()))
+    }
+
     fn next(&mut self) -> BoxFuture<'_, Option<Word>> {
         Box::pin(self.words.recv())
     }
@@ -73,7 +80,7 @@ impl Handover for Hand {
 impl Agent {
     fn attend(yard: &Yard, at: &TerminalRef, mood: Mood) -> Self {
         let (words, told) = mpsc::channel(16);
-        let desk = Arc::new(Mutex::new(Desk { mood, taken: Vec::new() }));
+        let desk = Arc::new(Mutex::new(Desk { mood, taken: Vec::new(), haste: Vec::new() }));
         let agent = Self { desk, took: Arc::default(), words };
         yard.hand_over_mail(at, Hand { agent: agent.clone(), words: told }).unwrap();
         agent
@@ -98,6 +105,20 @@ impl Agent {
             }
         };
         soon("mail is handed over", taken).await
+    }
+
+    /// Waits until it was told of haste so often; what it was told.
+    async fn hurried(&self, count: usize) -> Vec<Haste> {
+        let told = async {
+            loop {
+                let haste = self.desk.lock().unwrap().haste.clone();
+                if haste.len() >= count {
+                    return haste;
+                }
+                self.took.notified().await;
+            }
+        };
+        soon("it is told of haste", told).await
     }
 
     async fn say(&self, word: Word) {
@@ -247,7 +268,7 @@ async fn law_13_after_a_restart_untyped_mail_waits_and_what_may_have_been_typed_
         sent.push(send(&stage.yard, &at, "under way").await);
         let attempt = agent.took(1).await;
         if is_noted {
-            let note = Note { attempt, epoch: Epoch(1), from: 0 };
+            let note = Note { attempt, epoch: Epoch(1), from: 0, before: Default::default() };
             let file = stage.log_directory(sent[0].to).join("attempt");
             std::fs::write(file, serde_json::to_vec(&note).unwrap()).unwrap();
         }
@@ -299,4 +320,185 @@ async fn what_happens_to_mail_is_told_as_events() {
         }
     }
     assert_eq!(states, ["pending", "dispatching", "delivered"]);
+}
+
+async fn urgent(yard: &Yard, to: &TerminalRef, text: &str) -> Message {
+    yard.send(to, SendSpec { urgency: Urgency::Now, ..SendSpec::new(text) }).await.unwrap()
+}
+
+#[tokio::test]
+async fn urgent_mail_goes_first_and_stops_a_turn_that_is_not_as_urgent() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    send(&stage.yard, &at, "work").await;
+    let work = agent.took(1).await;
+    send(&stage.yard, &at, "later").await;
+    agent.delivered(work).await;
+    assert_eq!(agent.desk.lock().unwrap().haste, [], "what can wait stops nothing");
+    urgent(&stage.yard, &at, "stop").await;
+    assert_eq!(agent.hurried(1).await, [Haste::StopsTheTurn]);
+    assert_eq!(agent.taken().len(), 1, "nothing is pasted into the turn");
+    agent.turn_over(work).await;
+    let stop = agent.took(2).await;
+    assert_eq!(agent.taken()[1], "stop");
+    assert_eq!(agent.hurried(2).await[1..], [Haste::None]);
+    // As urgent as the turn that runs: it waits for its end, and goes before the rest.
+    let third = urgent(&stage.yard, &at, "and this").await;
+    agent.delivered(stop).await;
+    assert_eq!(stage.yard.message(third.id).await.unwrap().state, MessageState::Pending);
+    agent.turn_over(stop).await;
+    let third = agent.took(3).await;
+    assert_eq!(agent.taken()[2], "and this");
+    assert_eq!(agent.hurried(2).await.len(), 2, "it was not hurried again");
+    agent.delivered(third).await;
+    agent.turn_over(third).await;
+    agent.took(4).await;
+    assert_eq!(agent.taken()[3], "later");
+}
+
+#[tokio::test]
+async fn urgent_mail_that_is_taken_back_hurries_nobody_any_more() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Busy);
+    let message = urgent(&stage.yard, &at, "stop").await;
+    agent.hurried(1).await;
+    stage.yard.cancel_message(message.id).await.unwrap();
+    assert_eq!(agent.hurried(2).await, [Haste::StopsTheTurn, Haste::None]);
+}
+
+#[tokio::test]
+async fn a_drained_inbox_hands_over_all_that_waits_in_a_row_from_one_sender() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let (other, _other) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Busy);
+    let from = async |sender: Option<&TerminalRef>, text: &str| {
+        let spec = SendSpec { from: sender.cloned(), ..SendSpec::new(text) };
+        stage.yard.send(&at, spec).await.unwrap()
+    };
+    from(None, "a").await;
+    from(None, "b").await;
+    from(Some(&other), "c").await;
+    let last = from(None, "d").await;
+    stage.yard.set_batching(&at, Batching::Drain).await.unwrap();
+    agent.set(Mood::Ready);
+    agent.say(Word::Ready).await;
+    for turn in 1..=3 {
+        let attempt = agent.took(turn).await;
+        agent.delivered(attempt).await;
+        agent.turn_over(attempt).await;
+    }
+    assert_eq!(until(&stage.yard, &last, Until::Completed).await.turn, Some(Turn::Completed));
+    assert_eq!(agent.taken(), ["a\n\nb", "c", "d"]);
+    let inbox = stage.yard.mailbox(&at).await.unwrap();
+    assert_eq!((inbox.mailbox.batching, inbox.mailbox.pending), (Batching::Drain, 0));
+}
+
+#[tokio::test]
+async fn what_waits_for_a_program_that_ends_is_a_dead_letter_with_its_reason() {
+    let stage = Stage::scripted();
+    for has_agent in [true, false] {
+        let (at, script) = stage.play().await;
+        let agent = has_agent.then(|| Agent::attend(&stage.yard, &at, Mood::Refuses("busy")));
+        let mut sent = Vec::new();
+        for n in 0..3 {
+            sent.push(send(&stage.yard, &at, &format!("{n}")).await);
+        }
+        script.exit(ptyard_core::Exit::exited(0));
+        script.close_output();
+        for message in &sent {
+            let told = until(&stage.yard, message, Until::Delivered).await;
+            assert_eq!((told.state, told.reason.as_deref()), (MessageState::Failed, Some("receiver_exited")));
+        }
+        drop(agent);
+        let again = stage.yard.retry_message(sent[0].id).await.unwrap_err();
+        assert_eq!(again.code(), ErrorCode::TerminalExited, "nobody can take it any more");
+        assert_eq!(stage.yard.cancel_message(sent[0].id).await.unwrap().state, MessageState::Cancelled);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_the_end_overtakes_is_settled_too() {
+    let stage = Stage::scripted();
+    let (at, script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    let message = send(&stage.yard, &at, "x").await;
+    let attempt = agent.took(1).await;
+    script.exit(ptyard_core::Exit::exited(0));
+    script.close_output();
+    stage.yard.wait(&at, &["exit".to_owned()], None, None).await.unwrap();
+    // Not a byte was typed: it waits again, and nobody is there.
+    agent.say(Word::Refused { attempt, reason: "exited".to_owned() }).await;
+    drop(agent);
+    let told = until(&stage.yard, &message, Until::Delivered).await;
+    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Failed, Some("receiver_exited")));
+}
+
+#[tokio::test]
+async fn mail_for_a_program_whose_end_nobody_saw_says_so() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let message = send(&stage.yard, &at, "x").await;
+    let state = stage.directory.path().join("state");
+    let Stage { yard, directory, .. } = stage;
+    drop(yard);
+    // Another backend: nobody kept the program.
+    let again = async {
+        loop {
+            let backend = ptyard_testkit::ScriptedBackend::default();
+            match Yard::with_backends(YardConfig::new(&state), vec![Box::new(backend)]) {
+                Ok(yard) => break yard,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let yard = soon("the lock is free", again).await;
+    let told = until(&yard, &message, Until::Delivered).await;
+    assert_eq!((told.state, told.reason.as_deref()), (MessageState::Failed, Some("receiver_lost")));
+    drop(directory);
+}
+
+/// What a person can do in each state.
+#[tokio::test]
+async fn messages_are_retried_and_taken_back_in_the_states_in_which_they_can_be() {
+    use MessageState::{Cancelled, Delivered, Dispatching, Failed, Pending, Uncertain};
+    let settled = Err(ErrorCode::MessageSettled);
+    for (state, retried, cancelled) in [
+        (Pending, Ok(Pending), Ok(Cancelled)),
+        (Dispatching, settled, settled),
+        (Delivered, settled, settled),
+        (Uncertain, Ok(Pending), Ok(Cancelled)),
+        (Cancelled, Ok(Pending), Ok(Cancelled)),
+    ] {
+        for is_retry in [true, false] {
+            let stage = Stage::scripted();
+            let (at, _script) = stage.play().await;
+            let mood = if matches!(state, Pending | Cancelled) { Mood::Busy } else { Mood::Ready };
+            let agent = Agent::attend(&stage.yard, &at, mood);
+            let message = send(&stage.yard, &at, "x").await;
+            match state {
+                Cancelled => drop(stage.yard.cancel_message(message.id).await.unwrap()),
+                Dispatching => drop(agent.took(1).await),
+                Delivered => {
+                    agent.delivered(agent.took(1).await).await;
+                    until(&stage.yard, &message, Until::Delivered).await;
+                }
+                Uncertain => {
+                    let attempt = agent.took(1).await;
+                    agent.say(Word::Uncertain { attempt, reason: "reset".to_owned() }).await;
+                    until(&stage.yard, &message, Until::Delivered).await;
+                }
+                Pending | Failed => {}
+            }
+            let done = if is_retry {
+                stage.yard.retry_message(message.id).await
+            } else {
+                stage.yard.cancel_message(message.id).await
+            };
+            let done = done.map(|message| message.state).map_err(|error| error.code());
+            assert_eq!(done, if is_retry { retried } else { cancelled }, "{state} {is_retry}");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! What a person, or time, does to mail.
 
-use ptyard_core::MessageId;
+use ptyard_core::{MessageId, TerminalId};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::inbox::{Message, MessageState};
-use crate::sqlite::convert::signed;
+use crate::inbox::{Batching, MOST_DEAD_LETTERS, Message, MessageState};
+use crate::sqlite::convert::{signed, unsigned};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::inbox::look;
 
@@ -34,6 +34,41 @@ fn change(
         return Err(StoreError::Settled { message: id, state: message.state }.into());
     }
     Ok(message)
+}
+
+pub(super) fn set_batching(
+    connection: &Connection,
+    receiver: TerminalId,
+    batching: Batching,
+) -> Result<(), Fault> {
+    connection
+        .prepare_cached(
+            "INSERT INTO inbox (receiver, last_seq, batching) VALUES (?1, 0, ?2)
+             ON CONFLICT (receiver) DO UPDATE SET batching = ?2",
+        )?
+        .execute((receiver.to_string(), batching.as_str()))?;
+    Ok(())
+}
+
+pub(super) fn give_up(
+    connection: &Connection,
+    receiver: TerminalId,
+    reason: &str,
+) -> Result<Vec<Message>, Fault> {
+    let of = receiver.to_string();
+    let ids: Vec<i64> = connection
+        .prepare_cached(
+            "UPDATE message SET state = 'failed', reason = ?2 WHERE id IN
+             (SELECT id FROM message WHERE receiver = ?1 AND state = 'pending' ORDER BY seq LIMIT ?3)
+             RETURNING id",
+        )?
+        .query_map((of, reason, MOST_DEAD_LETTERS), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let message = |id| look::message(connection, MessageId::new(unsigned(id)));
+    let mut given_up =
+        ids.into_iter().filter_map(|id| message(id).transpose()).collect::<Result<Vec<_>, _>>()?;
+    given_up.sort_by_key(|message| message.id);
+    Ok(given_up)
 }
 
 pub(super) fn forget_settled(connection: &Connection, keep: u32) -> Result<u64, Fault> {

@@ -16,16 +16,17 @@ WHERE NOT EXISTS (SELECT 1 FROM attempt WHERE receiver = ?1 AND state = 'open')
   AND EXISTS (SELECT 1 FROM message WHERE receiver = ?1 AND state = 'pending' AND (NOT ?3 OR urgency = 'now'))
 RETURNING id";
 
-/// Gives the attempt its messages: the first that is due, and those right behind it that may go with it. Work is never
-/// batched, because its answer is what the turn ends with.
+/// Gives the attempt its messages: the first that is due, urgent ones before others, and those right behind it that may
+/// go with it. Work is never batched, because its answer is what the turn ends with.
 const TAKE: &str = "
 WITH due AS (
     SELECT id, seq, sender, purpose,
-           row_number() OVER (ORDER BY seq) AS place,
-           sum(length(CAST(text AS BLOB))) OVER (ORDER BY seq) AS bytes
+           urgency,
+           row_number() OVER (ORDER BY urgency, seq) AS place,
+           sum(length(CAST(text AS BLOB))) OVER (ORDER BY urgency, seq) AS bytes
     FROM (SELECT * FROM message
           WHERE receiver = ?1 AND state = 'pending' AND (NOT ?3 OR urgency = 'now')
-          ORDER BY seq LIMIT ?4)
+          ORDER BY urgency, seq LIMIT ?4)
 ),
 first AS (SELECT * FROM due WHERE place = 1),
 run AS (
@@ -35,7 +36,8 @@ run AS (
            AND due.purpose IN ('message', 'notice')
            AND NOT EXISTS (SELECT 1 FROM due AS before
                            WHERE before.place <= due.place
-                             AND (before.sender IS NOT first.sender OR before.purpose <> first.purpose)))
+                             AND (before.sender IS NOT first.sender OR before.purpose <> first.purpose
+                                  OR before.urgency <> first.urgency)))
 )
 UPDATE message SET state = 'dispatching', attempt = ?2, attempts = attempts + 1, reason = NULL
 WHERE id IN run";

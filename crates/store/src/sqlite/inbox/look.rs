@@ -5,7 +5,9 @@ use std::fmt::Write;
 use ptyard_core::{AttemptId, MessageId, TerminalId};
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql};
 
-use crate::inbox::{Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency};
+use crate::inbox::{
+    Batching, Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency,
+};
 use crate::sqlite::convert::{parsed, signed, terminal, time, unsigned, word, word_if_any};
 use crate::sqlite::fault::Fault;
 
@@ -39,7 +41,9 @@ pub(super) fn messages(connection: &Connection, select: &Select, page: Page) -> 
     if !select.states.is_empty() {
         sql.push(')');
     }
-    let _infallible = write!(sql, " ORDER BY id LIMIT {most}");
+    // Of one receiver both orders are the same, and an index has only this one.
+    let order = if receiver.is_some() { "seq" } else { "id" };
+    let _infallible = write!(sql, " ORDER BY {order} LIMIT {most}");
     let mut some = connection.prepare_cached(&sql)?;
     let rows = some.query_map(values.as_slice(), row)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -56,11 +60,25 @@ pub(super) fn mailbox(connection: &Connection, receiver: TerminalId) -> Result<M
         )?
         .query_row([&of], |row| Ok((MessageId::new(unsigned(row.get(0)?)), time(row.get(1)?))))
         .optional()?;
+    let batching = connection
+        .prepare_cached("SELECT batching FROM inbox WHERE receiver = ?1")?
+        .query_row([&of], |row| word(row, "batching", Batching::of_word))
+        .optional()?;
     Ok(Mailbox {
+        batching: batching.unwrap_or_default(),
+        urgent: count(
+            "SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'pending' AND urgency = 'now'",
+        )?,
         pending: count("SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'pending'")?,
         uncertain: count("SELECT count(*) FROM message WHERE receiver = ?1 AND state = 'uncertain'")?,
         oldest,
     })
+}
+
+pub(super) fn has_urgent(connection: &Connection, receiver: TerminalId) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS
+               (SELECT 1 FROM message WHERE receiver = ?1 AND state = 'pending' AND urgency = 'now')";
+    Ok(connection.prepare_cached(sql)?.query_row([receiver.to_string()], |row| row.get(0))?)
 }
 
 pub(super) fn receivers_waiting(connection: &Connection) -> Result<Vec<TerminalId>, Fault> {

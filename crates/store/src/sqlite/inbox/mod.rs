@@ -13,7 +13,7 @@ pub(super) use recover::receiver_removed;
 
 use crate::answer::{Answer, Survives};
 use crate::inbox::{
-    Attempt, Claim, Inbox, Mailbox, Message, NewMessage, OpenTurn, Page, Posted, Receipt, Select,
+    Attempt, Batching, Claim, Inbox, Mailbox, Message, NewMessage, OpenTurn, Page, Posted, Receipt, Select,
 };
 use crate::owner::Owner;
 use crate::sqlite::SqliteStore;
@@ -65,6 +65,18 @@ impl Inbox for SqliteStore {
 
     fn mailbox(&self, receiver: TerminalId) -> Answer<'_, Mailbox> {
         self.read(move |connection| look::mailbox(connection, receiver))
+    }
+
+    fn has_urgent(&self, receiver: TerminalId) -> Answer<'_, bool> {
+        self.read(move |connection| look::has_urgent(connection, receiver))
+    }
+
+    fn set_batching(&self, receiver: TerminalId, batching: Batching) -> Answer<'_, ()> {
+        self.write(Survives::Machine, move |connection| change::set_batching(connection, receiver, batching))
+    }
+
+    fn give_up(&self, receiver: TerminalId, reason: String) -> Answer<'_, Vec<Message>> {
+        self.write(Survives::Machine, move |connection| change::give_up(connection, receiver, &reason))
     }
 
     fn receivers_waiting(&self) -> Answer<'_, Vec<TerminalId>> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{Event, Evidence, Sight, Source};
+use ptyard_core::turn::{Event, Evidence, Position, Sight, Source};
 use ptyard_screen::{Scanner, Signal};
 
 use super::super::Actor;
@@ -105,11 +105,8 @@ impl Actor {
         let mut news = Vec::new();
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                // A composer that was seen to be empty at work must not stand beside a ready from before, which is still
-                // believed for a moment: together they would say that the text was taken and is done with.
-                let is_of_last_look = evidence.position.offset() >= Some(attended.seen.offset);
-                evidence.sight = if is_of_last_look { sight } else { attended.seen.sight };
-                attended.seen.sight = evidence.sight;
+                let at = Position::Offset(attended.seen.offset);
+                evidence = evidence.seeing_at(sight, at);
             }
             if attended.seen.is_news(&evidence) {
                 news.push(Event::Seen(evidence));

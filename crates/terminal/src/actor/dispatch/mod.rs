@@ -5,6 +5,7 @@
 //! machine wants is done at once. So a gate that was found open and the first byte of the paste are never more than
 //! one synchronous step apart.
 
+mod interrupt;
 mod judge;
 mod write;
 
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 
 use ptyard_core::Moment;
 use ptyard_core::turn::{
-    AttemptId, Effect, Event, Evidence, Foreground, Hold, Outcome, Recovered, Sight, TurnMachine,
+    AttemptId, Effect, Event, Evidence, Foreground, Hold, Outcome, Recovered, TurnMachine,
 };
 use ptyard_screen::View;
 use tokio::sync::oneshot;
@@ -47,12 +48,10 @@ pub(super) struct Attended {
 #[derive(Default)]
 struct Seen {
     view: Option<View>,
-    /// The end of the log when it was taken.
-    end: u64,
     /// The log offset that it shows.
     offset: u64,
-    /// What the screen's last evidence told of the composer.
-    sight: Sight,
+    /// The end of the log when it was taken.
+    end: u64,
     /// What was told of each source last.
     told: Vec<Evidence>,
 }
@@ -72,8 +71,12 @@ struct Clocks {
     input: Option<Moment>,
     /// A settled look has been told since the last input and output.
     settled: bool,
+    /// When one was told last.
+    looked_at: Option<Moment>,
     /// A write may be told as stalled at this moment.
     stall: Option<Moment>,
+    /// A turn was stopped, and nothing was pasted since.
+    interrupted_at: Option<Moment>,
 }
 
 impl Actor {
@@ -85,7 +88,7 @@ impl Actor {
             machine = TurnMachine::recover(agent.eager, earlier.epoch, earlier.recovered, now);
             pasted = match (earlier.recovered, earlier.text) {
                 (Recovered::Noted { attempt, .. } | Recovered::Taken { attempt, .. }, Some(text)) => {
-                    Some(Pasted::recovered(attempt, &text))
+                    Some(Pasted::recovered(attempt, &text, earlier.before))
                 }
                 _ => None,
             };
@@ -130,6 +133,7 @@ impl Actor {
         }
         self.tell_written(now);
         self.look_if_due(now);
+        self.interrupt_if_due(now);
         self.take_offer(now);
         self.tell_moments(now);
     }
@@ -139,7 +143,8 @@ impl Actor {
         let attended = self.attended.as_ref().filter(|_| self.now.sealed.is_none())?;
         let silence = attended.machine.silent_authority().map(|(_, at)| at);
         let clocks = &attended.clocks;
-        [self.look_at(), clocks.verdict, self.press_at(), self.settled_at(), silence, clocks.stall]
+        let offer = self.paste_at().filter(|_| attended.offer.is_some());
+        [offer, self.look_at(), clocks.verdict, self.press_at(), self.settled_at(), silence, clocks.stall]
             .into_iter()
             .flatten()
             .min()
@@ -197,6 +202,7 @@ impl Actor {
             Effect::EraseNote { .. } => self.erase_note(),
             Effect::Paste { attempt } => self.begin_paste(attempt),
             Effect::Enter { attempt } => self.press_enter(attempt),
+            Effect::Interrupt { epoch } => self.press_interrupt(epoch, now),
             Effect::TakeBack { attempt } => self.queue.take_back_mail(attempt),
             Effect::Outcome(attempt, outcome) => self.tell_outcome(attempt, outcome),
             Effect::TurnEnded { epoch, attempt } => self.tell(TurnEvent::TurnEnded { epoch, attempt }),

@@ -11,11 +11,15 @@ use super::super::input::Job;
 use super::super::mail::{MailJob, Mailed};
 use super::Clocks;
 use crate::agent::sight::Pasted;
-use crate::agent::{Brackets, Note, note};
+use crate::agent::{Before, Brackets, Note, note};
 
 /// How long the Enter waits for the text to be seen in the composer, counted from the paste: 1.5 s. Most agents draw it
 /// within 50 ms; one that cannot be seen to, or shows no composer, gets its Enter then.
 const ECHO_WAIT: Duration = Duration::from_millis(1500);
+
+/// So long after the last input, or the last look of this kind, a program that never rests is looked at: 3 s. Output is
+/// waited out so that its picture is whole; that the input was read by then is certain long before.
+const RESTLESS: Duration = SETTLED_AFTER.saturating_mul(2);
 
 impl Actor {
     /// Takes the dispatch that waits, when the input is free: the screen is judged as it is now, the foreground looked
@@ -28,6 +32,10 @@ impl Actor {
         if !is_free && attended.machine.hold().is_none() {
             return;
         }
+        if self.paste_at().is_some_and(|at| at > now) {
+            return;
+        }
+        let Some(attended) = &mut self.attended else { return };
         let Some((mail, asker)) = attended.offer.take() else { return };
         let attempt = mail.attempt;
         self.look_now(now);
@@ -40,14 +48,36 @@ impl Actor {
     }
 
     /// Writes the note and says so; when it cannot be written, nothing is typed.
-    pub(super) fn write_note(&self, attempt: AttemptId, epoch: Epoch, foreground: Foreground) -> Vec<Event> {
-        let note = Note { attempt, epoch, from: self.now.end };
+    pub(super) fn write_note(
+        &mut self,
+        attempt: AttemptId,
+        epoch: Epoch,
+        foreground: Foreground,
+    ) -> Vec<Event> {
+        let brackets = self.brackets();
+        let before = self.attended.as_ref().map_or_else(Before::default, |attended| {
+            let text = attended.mail.as_ref().map(|mail| mail.text.as_str());
+            let shown = text.and_then(|text| Pasted::new(attempt, text).shown(attended.seen.view.as_ref()));
+            let is_clear = attended.seen.told.iter().any(|said| said.sight.is_clear());
+            Before { shown, folds: is_clear && brackets == paste::Brackets::On }
+        });
+        let note = Note { attempt, epoch, from: self.now.end, before };
         match note::write(self.reader.dir(), note) {
             Ok(()) => vec![Event::Foreground(foreground), Event::Noted { attempt }],
             Err(error) => {
                 tracing::warn!(%error, "nothing is typed: that it was could not be written down");
                 vec![Event::Withdraw { attempt }]
             }
+        }
+    }
+
+    /// Whether a paste stands in brackets now.
+    fn brackets(&mut self) -> paste::Brackets {
+        let asked = self.modes().bracketed_paste;
+        match self.attended.as_ref().map_or(Brackets::Never, |attended| attended.recipe.brackets) {
+            Brackets::AsAsked if asked => paste::Brackets::On,
+            Brackets::Always => paste::Brackets::On,
+            Brackets::AsAsked | Brackets::Never => paste::Brackets::Off,
         }
     }
 
@@ -58,14 +88,9 @@ impl Actor {
     }
 
     pub(super) fn begin_paste(&mut self, attempt: AttemptId) {
-        let asked = self.modes().bracketed_paste;
+        let brackets = self.brackets();
         let Some(attended) = &mut self.attended else { return };
         let Some(mail) = attended.mail.take() else { return };
-        let brackets = match attended.recipe.brackets {
-            Brackets::AsAsked if asked => paste::Brackets::On,
-            Brackets::Always => paste::Brackets::On,
-            Brackets::AsAsked | Brackets::Never => paste::Brackets::Off,
-        };
         let if_cut = if brackets == paste::Brackets::On { PASTE_END } else { b"" };
         let mut pasted = Pasted::new(attempt, &mail.text);
         pasted.begins(attended.seen.view.as_ref());
@@ -136,7 +161,10 @@ impl Actor {
         if attended.clocks.settled || !attended.machine.waits_for_a_look() || !self.queue.is_empty() {
             return None;
         }
-        attended.clocks.input.max(self.now.last_output).map(|at| at + SETTLED_AFTER)
+        let clocks = &attended.clocks;
+        let rested = clocks.input.max(self.now.last_output).map(|at| at + SETTLED_AFTER);
+        let restless = clocks.input.max(clocks.looked_at).map(|at| at + RESTLESS);
+        rested.into_iter().chain(restless).min()
     }
 
     /// Tells the moments that have come.
@@ -160,6 +188,7 @@ impl Actor {
         if self.settled_at().is_some_and(|at| at <= now) {
             if let Some(attended) = &mut self.attended {
                 attended.clocks.settled = true;
+                attended.clocks.looked_at = Some(now);
             }
             self.look_now(now);
             let foreground = self.foreground();
