@@ -26,6 +26,9 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 /// How long after a process has ended the server may take to know how.
 const STATUS_LIMIT: Duration = Duration::from_secs(2);
 
+/// How long a program whose pane was closed may take to leave by itself.
+const HANG_UP_GRACE: Duration = Duration::from_secs(2);
+
 /// How long after a kill the end may take to be known.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
@@ -135,6 +138,14 @@ async fn own_end(
         // A program may outlive its server, but nobody can reach it any more, or learn how it ends.
         _ = link.gone() => None,
     };
+    if code.is_none() && !link.is_gone() {
+        // Somebody closed the pane. Its shell would not pass the hang-up on.
+        let grace = look_after::tenths(HANG_UP_GRACE);
+        let ended = clients::look_after(&mark, &["kill", &grace], HANG_UP_GRACE + SCRIPT_LIMIT).await;
+        if let Err(error) = ended {
+            tracing::warn!(mark, %error, "the processes of a closed pane may not have ended");
+        }
+    }
     if code.is_some() {
         let looked = clients::look_after(&mark, &["count"], SCRIPT_LIMIT).await;
         let left = looked.map_or(0, |output| look_after::report(&output).found);

@@ -4,8 +4,10 @@
 //! 1. Answers come in the order of the commands, so the oldest waiting command is the one that is answered.
 //! 2. Output of a pane that is followed is handed on or waited with, never dropped: while a follower does not take what
 //!    its queue cannot hold, nothing more is read, and then the server stops reading its panes.
+//! 3. Output of a pane that is gone ends. The server does not say when one goes; when a window is closed or changed, it
+//!    is asked for all there are.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +33,8 @@ enum Follow {
     Nothing,
     /// Its output is followed from now on: the answer's first word is the pane.
     Named,
+    /// The answer names all panes there are: output of the others has ended.
+    All,
 }
 
 /// An answer.
@@ -81,16 +85,20 @@ impl Link {
         let (say_gone, gone) = watch::channel(None);
         let panes = Panes::default();
         let waiting = Arc::default();
+        let (closed, closes) = watch::channel(());
         let reader = Reader {
             output: BufReader::with_capacity(64 << 10, output),
             waiting: Arc::clone(&waiting),
             panes: Arc::clone(&panes),
+            closed,
         };
         let followed = Arc::clone(&panes);
+        let looking = tokio::spawn(look_for_panes(commands.downgrade(), closes));
         tokio::spawn(async move {
             let writing = tokio::spawn(write(input, asked, Arc::clone(&waiting)));
             let why = reader.read().await;
             writing.abort();
+            looking.abort();
             say_gone.send_replace(Some(why.clone()));
             end(client, &waiting, &followed, &why);
         });
@@ -147,10 +155,25 @@ async fn write(mut input: ChildStdin, mut asked: mpsc::Receiver<Asked>, waiting:
     // Nobody can ask any more: the end of the input lets the client go.
 }
 
+/// Asks for all panes whenever one may be gone, as long as anybody else can ask.
+async fn look_for_panes(commands: mpsc::WeakSender<Asked>, mut closes: watch::Receiver<()>) {
+    while closes.changed().await.is_ok() {
+        let Some(commands) = commands.upgrade() else { return };
+        let (reply, answer) = oneshot::channel();
+        let text = "list-panes -a -F '#{pane_id}'".to_owned();
+        if commands.send(Asked { text, follow: Follow::All, reply }).await.is_err() {
+            return;
+        }
+        drop(commands);
+        let _dealt_with_in_its_order = answer.await;
+    }
+}
+
 struct Reader {
     output: BufReader<ChildStdout>,
     waiting: Waiting,
     panes: Panes,
+    closed: watch::Sender<()>,
 }
 
 impl Reader {
@@ -183,6 +206,9 @@ impl Reader {
                 Line::Pause(pane) => {
                     tracing::warn!(%pane, "tmux left output out: it was not taken for too long");
                 }
+                Line::Closed => {
+                    self.closed.send_replace(());
+                }
                 Line::Exit(b"") => "it let us go".clone_into(&mut why),
                 Line::Exit(reason) => why = String::from_utf8_lossy(reason).into_owned(),
                 Line::Other(text) if within == Within::Answer => {
@@ -201,12 +227,22 @@ impl Reader {
             let _nobody = reply.send(Err(TmuxError::Refused(text.trim_end().to_owned())));
             return;
         }
-        let pane = text.split_whitespace().next().and_then(|word| Pane::parse(word.as_bytes()));
-        let pieces = pane.filter(|_| follow == Follow::Named).map(|pane| {
-            let (sender, pieces) = mpsc::channel(PIECES);
-            self.panes.lock().unwrap_or_else(PoisonError::into_inner).insert(pane, sender);
-            pieces
-        });
+        let mut named = text.split_whitespace().filter_map(|word| Pane::parse(word.as_bytes()));
+        let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        let pieces = match follow {
+            Follow::Nothing => None,
+            Follow::Named => named.next().map(|pane| {
+                let (sender, pieces) = mpsc::channel(PIECES);
+                panes.insert(pane, sender);
+                pieces
+            }),
+            Follow::All => {
+                let all: HashSet<Pane> = named.collect();
+                panes.retain(|pane, _| all.contains(pane));
+                None
+            }
+        };
+        drop(panes);
         // A caller that is gone leaves a pane that it asked for to itself: see `Window`.
         let _nobody = reply.send(Ok(Answer { text, pieces }));
     }

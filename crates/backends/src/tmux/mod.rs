@@ -39,8 +39,12 @@ use crate::shared::{clients, start_error, undisturbed};
 /// The session programs run in when none is named.
 const SESSION: &str = "ptyard";
 
-/// How long a server may take to be there.
+/// How long a server may take to be there, after one that is on its way out has gone.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a server is left alone before it is tried again: a killed one is gone in milliseconds on a machine that has
+/// nothing else to do.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How long a shell may take to greet: login files are not read, but the machine may be busy.
 const GREETING_LIMIT: Duration = Duration::from_secs(20);
@@ -56,11 +60,6 @@ pub enum Server {
     /// The one with this socket, without the user's configuration.
     At(PathBuf),
 }
-
-/// How often a server is tried, and how long it is given in between: a killed one is gone in a few milliseconds, and a
-/// client is attached in less.
-const MOST_TRIES: u32 = 5;
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// Runs programs in panes.
 #[derive(Debug, Clone)]
@@ -128,12 +127,12 @@ impl ServerLink {
         if let Some((_, link)) = current.as_ref().filter(|(_, link)| !link.is_gone()) {
             return Ok(link.clone());
         }
-        let mut tries = 1;
+        let give_up = tokio::time::Instant::now() + SERVER_LIMIT;
         let link = loop {
             match self.greet().await {
                 Ok(link) => break link,
                 // A server that is on its way out still takes clients, and its socket goes last.
-                Err(Ungreeted::NotYet(_)) if tries < MOST_TRIES => tries += 1,
+                Err(Ungreeted::NotYet(_)) if tokio::time::Instant::now() < give_up => {}
                 Err(Ungreeted::NotYet(error) | Ungreeted::Unreachable(error)) => {
                     return Err(start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}")));
                 }

@@ -85,7 +85,8 @@ pub(super) async fn type_into(link: &Link, pane: Pane, bytes: &[u8]) -> Result<(
         for byte in bytes {
             let _infallible = write!(command, " {byte:02x}");
         }
-        link.ask(format!("if-shell -F -t {pane} '#{{pane_in_mode}}' 'copy-mode -q -t {pane}'")).await?;
+        // Leaves every mode, and does nothing in none. One command, one answer: what `if-shell` runs is answered too.
+        link.ask(format!("copy-mode -q -t {pane}")).await?;
         link.ask(command).await?;
     }
     Ok(())
