@@ -12,13 +12,13 @@ use ptyard_terminal::local::OtherProcess;
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::Termios;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::Found;
 use super::link::{Link, TmuxError};
 use super::protocol::Pane;
-use crate::shared::{End, ExitWatch, clients, look_after};
+use crate::shared::fate::{Fate, Herald};
+use crate::shared::{clients, look_after};
 
 /// How long the script that looks after processes may take beyond the grace it was given.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
@@ -52,12 +52,8 @@ pub(super) struct TmuxControl {
     link: Link,
     mark: String,
     owner: Owner,
-    exit: ExitWatch,
-    end: End,
-    descendants: watch::Receiver<u32>,
+    fate: Fate,
     size: watch::Sender<Option<Size>>,
-    killed: watch::Sender<bool>,
-    runtime: Handle,
 }
 
 impl TmuxControl {
@@ -70,27 +66,24 @@ impl TmuxControl {
         end: watch::Receiver<Option<i32>>,
     ) -> Self {
         let process = OtherProcess::new(pid).ok().map(Arc::new);
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
+        let (herald, fate) = Fate::new();
         let mark = format!("{TERMINAL_VARIABLE}={id}");
-        tokio::spawn(own_end(link.clone(), found.pane, mark.clone(), end, publish, count));
-        Self::new(link, found, (pid, process), mark, Owner::Us, exit, descendants)
+        tokio::spawn(own_end(link.clone(), found.pane, mark.clone(), end, herald));
+        Self::new(link, found, (pid, process), mark, Owner::Us, fate)
     }
 
     /// Of a program that was there before.
     pub(super) fn adopted(link: Link, found: &Found) -> io::Result<Self> {
         let process = Arc::new(OtherProcess::new(found.pid)?);
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
+        let (herald, fate) = Fate::new();
         let watched = Arc::clone(&process);
         let (end_link, pane) = (link.clone(), found.pane);
         tokio::spawn(async move {
             let known = end_of(&end_link, pane, &watched).await;
-            publish.send_replace(Some(known));
+            herald.ended(known);
         });
-        drop(count);
         let mark = format!("pid:{}", found.pid);
-        Ok(Self::new(link, found, (found.pid, Some(process)), mark, Owner::Others, exit, descendants))
+        Ok(Self::new(link, found, (found.pid, Some(process)), mark, Owner::Others, fate))
     }
 
     fn new(
@@ -99,8 +92,7 @@ impl TmuxControl {
         (pid, process): (u32, Option<Arc<OtherProcess>>),
         mark: String,
         owner: Owner,
-        exit: ExitWatch,
-        descendants: watch::Receiver<u32>,
+        fate: Fate,
     ) -> Self {
         let (size, sizes) = watch::channel(None);
         tokio::spawn(resize(link.clone(), found.window.clone(), found.pane, sizes));
@@ -113,12 +105,8 @@ impl TmuxControl {
             link,
             mark,
             owner,
-            end: End::awaited(exit.clone()),
-            exit,
-            descendants,
+            fate,
             size,
-            killed: watch::Sender::new(false),
-            runtime: Handle::current(),
         }
     }
 }
@@ -129,8 +117,7 @@ async fn own_end(
     pane: Pane,
     mark: String,
     mut end: watch::Receiver<Option<i32>>,
-    publish: watch::Sender<Option<Exit>>,
-    count: watch::Sender<u32>,
+    herald: Herald,
 ) {
     let code = tokio::select! {
         biased;
@@ -149,13 +136,13 @@ async fn own_end(
     if code.is_some() {
         let looked = clients::look_after(&mark, &["count"], SCRIPT_LIMIT).await;
         let left = looked.map_or(0, |output| look_after::report(&output).found);
-        count.send_replace(left);
+        herald.left_behind(left);
         if left == 0 {
             // Nobody is left who could print.
             link.forget(pane);
         }
     }
-    publish.send_replace(Some(code.map_or_else(Exit::lost, Exit::exited)));
+    herald.ended(code.map_or_else(Exit::lost, Exit::exited));
 }
 
 /// What was said, or nothing when the pane went with whoever would have.
@@ -248,11 +235,11 @@ fn groups(pid: u32) -> Option<(u32, Option<u32>)> {
 
 impl Control for TmuxControl {
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        self.end.poll(cx)
+        self.fate.poll(cx)
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         self.size.send_replace(Some(size));
@@ -260,7 +247,7 @@ impl Control for TmuxControl {
     }
 
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         let sent = match target {
@@ -279,8 +266,8 @@ impl Control for TmuxControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (mark, mut exit, killed) = (self.mark.clone(), self.exit.clone(), self.killed.clone());
-        let ending = self.runtime.spawn(async move {
+        let (mark, mut exit) = (self.mark.clone(), self.fate.exit());
+        self.fate.kill(async move {
             let arguments = ["kill", &look_after::tenths(grace)];
             let output = clients::look_after(&mark, &arguments, grace + SCRIPT_LIMIT).await;
             let report = output.map(|output| look_after::report(&output)).unwrap_or_else(|error| {
@@ -288,14 +275,12 @@ impl Control for TmuxControl {
                 KillReport::default()
             });
             let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
-            killed.send_replace(report.survivors.is_empty());
             report
-        });
-        Box::pin(async move { ending.await.unwrap_or_default() })
+        })
     }
 
     fn descendants(&mut self) -> u32 {
-        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+        self.fate.descendants()
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {
@@ -309,7 +294,7 @@ impl Drop for TmuxControl {
     fn drop(&mut self) {
         let (link, pane, window) = (self.link.clone(), self.pane, self.window.clone());
         let (owner, mark) = (self.owner.clone(), self.mark.clone());
-        self.runtime.spawn(async move {
+        self.fate.spawn(async move {
             link.forget(pane);
             match owner {
                 Owner::Us => {
