@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
-use ptyard_terminal::backend::Earlier;
+use ptyard_terminal::backend::{Earlier, Orphan};
 use ptyard_terminal::log::{LogWriter, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal};
 
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::exec::LOCAL;
 use crate::observe::EventObserver;
 use crate::position::Position;
 use crate::record::{Record, Stage};
@@ -51,9 +52,15 @@ impl Yard {
             let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
             let has_log = unknown.remove(&id);
             let found = match record {
-                Ok(record) if has_log => self.find_earlier_terminal(record, running.remove(&id)),
+                Ok(record) if has_log => {
+                    let taken_up = self.take_up(&record, running.remove(&id));
+                    self.find_earlier_terminal(record, taken_up)
+                }
                 // Its removal came as far as its log.
-                Ok(_) => Ok(None),
+                Ok(record) => {
+                    drop(self.take_up(&record, running.remove(&id)));
+                    Ok(None)
+                }
                 Err(error) => Err(error),
             };
             self.keep_or_forget(id, found)?;
@@ -68,6 +75,25 @@ impl Yard {
             let _none = fs::remove_file(self.inner.state.terminal(id).join(RECORD_FILE));
         }
         Ok(())
+    }
+
+    /// What outlived the server before of a program, at the place where it was started. One whose start was not finished
+    /// elsewhere is ended: nobody was told that it is there.
+    fn take_up(&self, record: &Record, kept: Option<Earlier>) -> Option<Earlier> {
+        let backend = match self.backend(&record.backend) {
+            Ok(backend) => backend,
+            Err(error) => {
+                tracing::warn!(id = %record.id, backend = record.backend, %error, "a place is not there any more");
+                return kept;
+            }
+        };
+        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), kept })?;
+        if record.stage == Stage::Starting && record.backend != LOCAL {
+            // Dropped, it is ended.
+            tracing::info!(id = %record.id, "a start that was not finished is undone");
+            return None;
+        }
+        Some(taken_up)
     }
 
     fn keep_or_forget(

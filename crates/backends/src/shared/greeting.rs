@@ -100,7 +100,12 @@ impl Greeting {
 
     /// What listens for the end.
     pub(crate) fn ending(&self) -> Ending {
-        Ending { mark: format!("\x1b]7777;{}:end:", self.word).into_bytes(), held: Vec::new() }
+        Ending::of(&self.word)
+    }
+
+    /// The word by which all that is said is known.
+    pub(crate) fn word(&self) -> &str {
+        &self.word
     }
 
     /// Takes what came; says what it means, once per meaning, and leaves in `rest` what came behind the last word.
@@ -210,12 +215,18 @@ fn script(
         "command -v {program} >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:missing{END}'; {waits}exit 127; }}\n"
     );
     let argv = argv.join(" ");
+    let end = format!("printf '{BEGIN}{word}:end:%s{END}' $code; ");
+    // For whoever was not there when it was said it is said again.
+    let end = match then {
+        Afterwards::Waits => format!("while {end}IFS= read -r s; do :; done; "),
+        Afterwards::Ends => end,
+    };
     // An interrupt typed into the terminal reaches the shell too, which is to outlive it; the child gets the usual
     // handling back. The child is one of its own, so that its process is known and it alone becomes the program.
     script += &format!(
         "trap : HUP INT QUIT TERM TSTP; unset s t\n\
          sh -c 'printf \"{BEGIN}{word}:pid:%s{END}{BEGIN}{word}:go{END}\" $$; exec \"$@\"' sh {argv}\n\
-         code=$?; printf '{BEGIN}{word}:end:%s{END}' $code; {waits}exit $code\n"
+         code=$?; {end}exit $code\n"
     );
     Ok(script)
 }
@@ -232,6 +243,11 @@ pub(crate) struct Ending {
 const CODE_BYTES: usize = 4;
 
 impl Ending {
+    /// What listens for the end of a program whose shell was given this word.
+    pub(crate) fn of(word: &str) -> Self {
+        Self { mark: format!("\x1b]7777;{word}:end:").into_bytes(), held: Vec::new() }
+    }
+
     /// Takes output; puts what is the program's into `output`, and says the code when it has come.
     pub(crate) fn hear(&mut self, bytes: &[u8], output: &mut Vec<u8>) -> Option<i32> {
         self.held.extend_from_slice(bytes);

@@ -1,22 +1,20 @@
 //! The remaining controls of a program in a pane. The server is on this machine, so its processes are ours to see.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
+use ptyard_terminal::backend::{
+    BoxFuture, Control, ControlError, KillReport, Removal, Signal, Target, TtyState,
+};
 use ptyard_terminal::local::OtherProcess;
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
-use rustix::fs::{Mode, OFlags};
-use rustix::termios::Termios;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-use super::Found;
+use super::joined::{Joined, Joining, line_discipline};
 use super::link::{Link, TmuxError};
 use super::protocol::Pane;
+use super::server::{OPTION, SESSION};
 use crate::shared::fate::{Fate, Herald};
 use crate::shared::{clients, look_after};
 
@@ -33,8 +31,8 @@ const HANG_UP_GRACE: Duration = Duration::from_secs(2);
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Whose the pane is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Owner {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
     /// Ours: it goes with the program.
     Us,
     /// Somebody else's: it is left as it is.
@@ -43,76 +41,58 @@ enum Owner {
 
 /// Controls of one program. Dropped, they close the pane if it is ours.
 pub(super) struct TmuxControl {
-    pane: Pane,
-    pid: u32,
-    /// `None` when it had ended before it could be looked at.
-    process: Option<Arc<OtherProcess>>,
-    tty: PathBuf,
-    window: String,
-    link: Link,
-    mark: String,
+    place: Joining,
+    id: TerminalId,
     owner: Owner,
     fate: Fate,
+    /// The size that was asked for.
     size: watch::Sender<Option<Size>>,
+    /// Sizes that somebody else has set.
+    sizes: mpsc::Receiver<Size>,
 }
 
 impl TmuxControl {
-    /// Of a program that was started with the variable that marks it.
-    pub(super) fn own(
-        link: Link,
-        found: &Found,
-        pid: u32,
+    /// Of a program in a pane that is, or will be, at this place. Sizes that the pane takes come through `sizes`.
+    pub(super) fn new(
+        place: Joining,
         id: TerminalId,
-        end: watch::Receiver<Option<i32>>,
-    ) -> Self {
-        let process = OtherProcess::new(pid).ok().map(Arc::new);
-        let (herald, fate) = Fate::new();
-        let mark = format!("{TERMINAL_VARIABLE}={id}");
-        tokio::spawn(own_end(link.clone(), found.pane, mark.clone(), end, herald));
-        Self::new(link, found, (pid, process), mark, Owner::Us, fate)
-    }
-
-    /// Of a program that was there before.
-    pub(super) fn adopted(link: Link, found: &Found) -> io::Result<Self> {
-        let process = Arc::new(OtherProcess::new(found.pid)?);
-        let (herald, fate) = Fate::new();
-        let watched = Arc::clone(&process);
-        let (end_link, pane) = (link.clone(), found.pane);
-        tokio::spawn(async move {
-            let known = end_of(&end_link, pane, &watched).await;
-            herald.ended(known);
-        });
-        let mark = format!("pid:{}", found.pid);
-        Ok(Self::new(link, found, (found.pid, Some(process)), mark, Owner::Others, fate))
-    }
-
-    fn new(
-        link: Link,
-        found: &Found,
-        (pid, process): (u32, Option<Arc<OtherProcess>>),
-        mark: String,
         owner: Owner,
         fate: Fate,
+        sizes: mpsc::Receiver<Size>,
     ) -> Self {
-        let (size, sizes) = watch::channel(None);
-        tokio::spawn(resize(link.clone(), found.window.clone(), found.pane, sizes));
-        Self {
-            pane: found.pane,
-            pid,
-            process,
-            tty: found.tty.clone(),
-            window: found.window.clone(),
-            link,
-            mark,
-            owner,
-            fate,
-            size,
+        let (size, asked) = watch::channel(None);
+        tokio::spawn(resize(place.clone(), asked));
+        Self { place, id, owner, fate, size, sizes }
+    }
+}
+
+/// The word by which the processes of a program are found.
+fn mark_of(owner: Owner, id: TerminalId, joined: &Joined) -> String {
+    match owner {
+        Owner::Us => mark(id),
+        Owner::Others => format!("pid:{}", joined.pid),
+    }
+}
+
+/// The variable that the programs of a terminal are born with.
+pub(super) fn mark(id: TerminalId) -> String {
+    format!("{TERMINAL_VARIABLE}={id}")
+}
+
+/// Passes sizes on that a pane takes, the last one for certain.
+pub(super) async fn pass_sizes(mut seen: watch::Receiver<Option<Size>>, sizes: mpsc::Sender<Size>) {
+    while seen.changed().await.is_ok() {
+        let size = *seen.borrow_and_update();
+        if let Some(size) = size
+            && sizes.send(size).await.is_err()
+        {
+            return;
         }
     }
 }
 
 /// Publishes the end of a program of ours, as its shell says it behind the last byte of output.
-async fn own_end(
+pub(super) async fn own_end(
     link: Link,
     pane: Pane,
     mark: String,
@@ -155,7 +135,7 @@ async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
 
 /// Waits for the end of a process that was there before, and asks the server, whose child it was, how it ended. A pane
 /// that does not remain takes that with it.
-async fn end_of(link: &Link, pane: Pane, process: &OtherProcess) -> Exit {
+pub(super) async fn end_of(link: &Link, pane: Pane, process: &OtherProcess) -> Exit {
     tokio::select! {
         biased;
         () = process.ended() => {}
@@ -203,7 +183,9 @@ fn unknown() -> Exit {
 }
 
 /// Carries out changes of the size; of several only the last one counts.
-async fn resize(link: Link, window: String, pane: Pane, mut sizes: watch::Receiver<Option<Size>>) {
+async fn resize(mut place: Joining, mut sizes: watch::Receiver<Option<Size>>) {
+    let Some(joined) = place.joined().await else { return };
+    let Joined { link, pane, window, .. } = &*joined;
     while sizes.changed().await.is_ok() {
         let size = *sizes.borrow_and_update();
         let Some(size) = size else { continue };
@@ -215,13 +197,6 @@ async fn resize(link: Link, window: String, pane: Pane, mut sizes: watch::Receiv
             tracing::warn!(%pane, %error, "the size of a pane stays as it is");
         }
     }
-}
-
-/// Whether input is edited by lines, and echoed.
-pub(super) fn line_discipline(tty: &Path) -> Option<Termios> {
-    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let tty = rustix::fs::open(tty, flags, Mode::empty()).ok()?;
-    rustix::termios::tcgetattr(&tty).ok()
 }
 
 /// The group in the foreground of a process's tty, and the process's own.
@@ -250,10 +225,14 @@ impl Control for TmuxControl {
         if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
+        let joined = self.place.now().ok_or_else(|| ControlError::Os {
+            action: "send the signal",
+            message: "the pane is still being looked for".to_owned(),
+        })?;
         let sent = match target {
-            Target::Program => self.process.as_ref().ok_or(ControlError::Exited)?.signal(signal),
+            Target::Program => joined.process.as_ref().ok_or(ControlError::Exited)?.signal(signal),
             Target::ForegroundGroup => {
-                let (own, front) = groups(self.pid).ok_or(ControlError::Exited)?;
+                let (own, front) = groups(joined.pid).ok_or(ControlError::Exited)?;
                 OtherProcess::signal_group(front.unwrap_or(own), signal)
             }
         };
@@ -266,8 +245,11 @@ impl Control for TmuxControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (mark, mut exit) = (self.mark.clone(), self.fate.exit());
+        let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
+        let mut exit = self.fate.exit();
         self.fate.kill(async move {
+            let Some(joined) = place.joined().await else { return KillReport::default() };
+            let mark = mark_of(owner, id, &joined);
             let arguments = ["kill", &look_after::tenths(grace)];
             let output = clients::look_after(&mark, &arguments, grace + SCRIPT_LIMIT).await;
             let report = output.map(|output| look_after::report(&output)).unwrap_or_else(|error| {
@@ -283,28 +265,47 @@ impl Control for TmuxControl {
         self.fate.descendants()
     }
 
+    fn poll_size(&mut self, cx: &mut Context<'_>) -> Poll<Size> {
+        match self.sizes.poll_recv(cx) {
+            Poll::Ready(Some(size)) => Poll::Ready(size),
+            // Nobody follows the pane any more.
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        match self.owner {
+            Owner::Us => Removal::Ends,
+            Owner::Others => Removal::LetsGo,
+        }
+    }
+
     fn tty_state(&mut self) -> Option<TtyState> {
-        let modes = line_discipline(&self.tty)?;
-        let (own, front) = groups(self.pid)?;
+        let joined = self.place.now()?;
+        let modes = line_discipline(&joined.tty)?;
+        let (own, front) = groups(joined.pid)?;
         Some(TtyState::of(&modes, front, own))
     }
 }
 
 impl Drop for TmuxControl {
     fn drop(&mut self) {
-        let (link, pane, window) = (self.link.clone(), self.pane, self.window.clone());
-        let (owner, mark) = (self.owner.clone(), self.mark.clone());
+        let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
         self.fate.spawn(async move {
-            link.forget(pane);
+            let Some(joined) = place.joined().await else { return };
+            let Joined { link, pane, window, .. } = &*joined;
+            link.forget(*pane);
             match owner {
                 Owner::Us => {
+                    let mark = mark(id);
                     if let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
                     let _gone = link.ask(format!("kill-window -t {window}")).await;
                 }
                 Owner::Others => {
-                    let _gone = link.ask(format!("unlink-window -t '=ptyard:{window}'")).await;
+                    let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;
+                    let _gone = link.ask(format!("unlink-window -t '={SESSION}:{window}'")).await;
                 }
             }
         });

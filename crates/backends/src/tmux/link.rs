@@ -7,14 +7,16 @@
 //! 3. Output of a pane that is gone ends. The server does not say when one goes; when a window is closed or changed, it
 //!    is asked for all there are.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ptyard_core::Size;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::joined::size;
 use super::protocol::{Line, Pane, Within, unescaped};
 
 /// Commands that may wait to be written; further callers wait outside.
@@ -26,15 +28,33 @@ const PIECES: usize = 256;
 /// Output of a pane, piece by piece.
 pub(super) type Pieces = mpsc::Receiver<Vec<u8>>;
 
-/// What to do with the pane that an answer names.
+/// What to do with the panes that an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Follow {
+pub(super) enum Follow {
     /// It is not looked for.
     Nothing,
     /// Its output is followed from now on: the answer's first word is the pane.
     Named,
-    /// The answer names all panes there are: output of the others has ended.
+    /// The answer names all panes there are, with their sizes: output of the others has ended.
     All,
+}
+
+/// What to ask for that.
+const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height}'";
+
+/// A pane that is followed.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) pieces: Pieces,
+    /// Its size whenever that may have changed.
+    pub(super) size: watch::Receiver<Option<Size>>,
+}
+
+/// The other ends of it.
+#[derive(Debug)]
+struct Follower {
+    pieces: mpsc::Sender<Vec<u8>>,
+    size: watch::Sender<Option<Size>>,
 }
 
 /// An answer.
@@ -42,14 +62,16 @@ enum Follow {
 pub(super) struct Answer {
     /// Its lines.
     pub(super) text: String,
-    /// Output of the pane that is followed from now on.
-    pub(super) pieces: Option<Pieces>,
+    /// The pane that is followed from now on.
+    pub(super) followed: Option<Followed>,
 }
 
+type Reply = oneshot::Sender<Result<Answer, TmuxError>>;
+
+/// Commands that are carried out in one step: nothing is printed in between. The first that fails is the last.
 struct Asked {
-    text: String,
-    follow: Follow,
-    reply: oneshot::Sender<Result<Answer, TmuxError>>,
+    line: String,
+    replies: Vec<(Follow, Reply)>,
 }
 
 /// Why tmux did not do it.
@@ -63,7 +85,7 @@ pub(super) enum TmuxError {
     Gone(String),
 }
 
-type Panes = Arc<Mutex<HashMap<Pane, mpsc::Sender<Vec<u8>>>>>;
+type Panes = Arc<Mutex<HashMap<Pane, Follower>>>;
 
 /// A client that is connected.
 #[derive(Debug, Clone)]
@@ -129,11 +151,31 @@ impl Link {
     }
 
     async fn send(&self, text: String, follow: Follow) -> Result<Answer, TmuxError> {
-        debug_assert!(!text.contains('\n'), "a command is one line");
-        let (reply, answer) = oneshot::channel();
+        let [answer] = self.ask_at_once([(text, follow)]).await;
+        answer
+    }
+
+    /// Gives commands that are carried out in one step, and waits for the answers.
+    pub(super) async fn ask_at_once<const N: usize>(
+        &self,
+        commands: [(String, Follow); N],
+    ) -> [Result<Answer, TmuxError>; N] {
+        debug_assert!(commands.iter().all(|(text, _)| !text.contains('\n')), "a command is one line");
         let gone = || TmuxError::Gone(self.gone.borrow().clone().unwrap_or_default());
-        self.commands.send(Asked { text, follow, reply }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let line = commands.each_ref().map(|(text, _)| text.as_str()).join(" ; ") + "\n";
+        let (mut replies, mut answers) = (Vec::with_capacity(N), Vec::with_capacity(N));
+        for (_, follow) in commands {
+            let (reply, answer) = oneshot::channel();
+            replies.push((follow, reply));
+            answers.push(answer);
+        }
+        // When it cannot be sent, the replies are dropped.
+        let _gone = self.commands.send(Asked { line, replies }).await;
+        let mut all = Vec::with_capacity(N);
+        for answer in answers {
+            all.push(answer.await.unwrap_or_else(|_| Err(gone())));
+        }
+        all.try_into().unwrap_or_else(|_| std::array::from_fn(|_| Err(gone())))
     }
 
     /// Stops following a pane: its output ends.
@@ -142,13 +184,20 @@ impl Link {
     }
 }
 
-type Waiting = Arc<Mutex<VecDeque<(Follow, oneshot::Sender<Result<Answer, TmuxError>>)>>>;
+/// Who waits, and how many more of the same step do behind it.
+type Waiting = Arc<Mutex<VecDeque<(Follow, Reply, usize)>>>;
 
 async fn write(mut input: ChildStdin, mut asked: mpsc::Receiver<Asked>, waiting: Waiting) {
-    while let Some(Asked { mut text, follow, reply }) = asked.recv().await {
-        text.push('\n');
-        waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back((follow, reply));
-        if input.write_all(text.as_bytes()).await.is_err() {
+    while let Some(Asked { line, replies }) = asked.recv().await {
+        {
+            let (mut waiting, mut behind) =
+                (waiting.lock().unwrap_or_else(PoisonError::into_inner), replies.len());
+            for (follow, reply) in replies {
+                behind -= 1;
+                waiting.push_back((follow, reply, behind));
+            }
+        }
+        if input.write_all(line.as_bytes()).await.is_err() {
             return;
         }
     }
@@ -160,8 +209,8 @@ async fn look_for_panes(commands: mpsc::WeakSender<Asked>, mut closes: watch::Re
     while closes.changed().await.is_ok() {
         let Some(commands) = commands.upgrade() else { return };
         let (reply, answer) = oneshot::channel();
-        let text = "list-panes -a -F '#{pane_id}'".to_owned();
-        if commands.send(Asked { text, follow: Follow::All, reply }).await.is_err() {
+        let asked = Asked { line: format!("{ALL}\n"), replies: vec![(Follow::All, reply)] };
+        if commands.send(asked).await.is_err() {
             return;
         }
         drop(commands);
@@ -221,34 +270,52 @@ impl Reader {
     }
 
     fn answered(&self, text: String, done: bool) {
-        let asked = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some((follow, reply)) = asked else { return };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((follow, reply, behind)) = waiting.pop_front() else { return };
         if !done {
-            let _nobody = reply.send(Err(TmuxError::Refused(text.trim_end().to_owned())));
+            let error = TmuxError::Refused(text.trim_end().to_owned());
+            // What stood behind it in the same step is not carried out, and not answered.
+            for (_, reply, _) in waiting.drain(..behind) {
+                let _nobody = reply.send(Err(error.clone()));
+            }
+            let _nobody = reply.send(Err(error));
             return;
         }
-        let mut named = text.split_whitespace().filter_map(|word| Pane::parse(word.as_bytes()));
+        drop(waiting);
         let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
-        let pieces = match follow {
+        let followed = match follow {
             Follow::Nothing => None,
-            Follow::Named => named.next().map(|pane| {
-                let (sender, pieces) = mpsc::channel(PIECES);
-                panes.insert(pane, sender);
-                pieces
-            }),
+            Follow::Named => {
+                let word = text.split_whitespace().next().unwrap_or_default();
+                Pane::parse(word.as_bytes()).map(|pane| {
+                    let (sender, pieces) = mpsc::channel(PIECES);
+                    let (say_size, size) = watch::channel(None);
+                    panes.insert(pane, Follower { pieces: sender, size: say_size });
+                    Followed { pieces, size }
+                })
+            }
             Follow::All => {
-                let all: HashSet<Pane> = named.collect();
-                panes.retain(|pane, _| all.contains(pane));
+                let all: HashMap<Pane, Option<Size>> = text.lines().filter_map(pane_with_size).collect();
+                panes.retain(|pane, follower| {
+                    let known = all.get(pane);
+                    if let Some(size) = known {
+                        follower.size.send_if_modified(|before| std::mem::replace(before, *size) != *size);
+                    }
+                    known.is_some()
+                });
                 None
             }
         };
         drop(panes);
         // A caller that is gone leaves a pane that it asked for to itself: see `Window`.
-        let _nobody = reply.send(Ok(Answer { text, pieces }));
+        let _nobody = reply.send(Ok(Answer { text, followed }));
     }
 
     async fn printed(&self, pane: Pane, bytes: Vec<u8>) {
-        let follower = self.panes.lock().unwrap_or_else(PoisonError::into_inner).get(&pane).cloned();
+        let follower = {
+            let panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+            panes.get(&pane).map(|follower| follower.pieces.clone())
+        };
         if let Some(follower) = follower {
             // Fails when nobody follows any more.
             let _left = follower.send(bytes).await;
@@ -256,9 +323,15 @@ impl Reader {
     }
 }
 
+fn pane_with_size(line: &str) -> Option<(Pane, Option<Size>)> {
+    let mut words = line.split_whitespace();
+    let pane = Pane::parse(words.next()?.as_bytes())?;
+    Some((pane, words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows))))
+}
+
 /// Ends what waits on a client that is gone.
 fn end(mut client: Child, waiting: &Waiting, panes: &Panes, why: &str) {
-    for (_, reply) in waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+    for (_, reply, _) in waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let _nobody = reply.send(Err(TmuxError::Gone(why.to_owned())));
     }
     panes.lock().unwrap_or_else(PoisonError::into_inner).clear();
