@@ -140,7 +140,7 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
     };
     let config = YardConfig {
         keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
-        elsewhere: places::backends(),
+        elsewhere: places::backends(state),
         ..YardConfig::new(state.dir())
     };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;

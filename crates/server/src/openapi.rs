@@ -17,6 +17,7 @@ use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
     ),
     paths(
         windows::exec,
+        windows::adopt,
         look::list,
         look::info,
         life::remove,

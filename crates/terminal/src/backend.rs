@@ -22,8 +22,8 @@ use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 mod abilities;
 
 pub use abilities::{
-    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, Questions, SignalReach,
-    SizeKnown, Streams,
+    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, ProgramFrom, Questions,
+    SignalReach, SizeKnown, Streams,
 };
 
 /// How a program's standard streams are made.
@@ -210,6 +210,9 @@ pub trait Backend: Send + Sync {
     fn earlier(&self) -> Vec<Earlier> {
         Vec::new()
     }
+
+    /// Gives it this machine's own backend, for programs that carry its connections. Called before anything is started.
+    fn stand_on(&self, _local: &Arc<dyn Backend>) {}
 
     /// Takes up a program that an earlier server started at this place. It does not wait: whether the program is there is
     /// seen when its streams are used, and one that is not ends `lost`. Dropped, it is ended like any other. `None` when

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ptyard_core::{Exit, Size, TerminalId};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::master::Host;
 use crate::shared::fate::{Fate, Herald};
@@ -19,9 +19,6 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long after a kill the end may take to be known; then the client is ended, and with it the channel.
 const END_LIMIT: Duration = Duration::from_secs(3);
-
-/// How long the far shell's word may be on its way after the client has ended.
-const WORD_LAGS: Duration = Duration::from_secs(1);
 
 /// Signals that may wait for the connection.
 const SIGNALS: usize = 16;
@@ -40,18 +37,12 @@ pub(super) struct SshControl {
 }
 
 impl SshControl {
-    pub(super) fn new(
-        host: Arc<Host>,
-        client: Box<dyn Control>,
-        id: TerminalId,
-        io: Io,
-        end: watch::Receiver<Option<i32>>,
-    ) -> Self {
+    pub(super) fn new(host: Arc<Host>, client: Box<dyn Control>, id: TerminalId, io: Io) -> Self {
         let client = Arc::new(Mutex::new(client));
         let mark = format!("{TERMINAL_VARIABLE}={id}");
         let (herald, fate) = Fate::new();
         let (signals, received) = mpsc::channel(SIGNALS);
-        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), end, herald));
+        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), herald));
         tokio::spawn(send_signals(Arc::clone(&host), mark.clone(), received));
         Self { host, client, mark, io, fate, signals }
     }
@@ -61,37 +52,14 @@ impl SshControl {
     }
 }
 
-/// Publishes the end: the far shell's word for it, or `lost` when the client ended without.
-async fn watch_end(
-    host: Arc<Host>,
-    client: Shared,
-    mark: String,
-    mut end: watch::Receiver<Option<i32>>,
-    herald: Herald,
-) {
-    let client_ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx));
-    let code = tokio::select! {
-        biased;
-        code = said(&mut end) => code,
-        _client = client_ended => None,
-    };
-    let code = match code {
-        Some(code) => Some(code),
-        None => tokio::time::timeout(WORD_LAGS, said(&mut end)).await.ok().flatten(),
-    };
-    if code.is_some() {
+/// Publishes the end: the carrier's code is the far program's, and without one it is `lost`.
+async fn watch_end(host: Arc<Host>, client: Shared, mark: String, herald: Herald) {
+    let ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx)).await;
+    if ended.code.is_some() {
         let looked = host.look_after(&mark, &["count"], SCRIPT_LIMIT).await;
         herald.left_behind(looked.map_or(0, |output| look_after::report(&output).found));
     }
-    herald.ended(code.map_or_else(Exit::lost, Exit::exited));
-}
-
-/// What was said; nothing when the output ended without.
-async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
-    match end.wait_for(Option::is_some).await {
-        Ok(code) => *code,
-        Err(_) => None,
-    }
+    herald.ended(ended.code.map_or_else(Exit::lost, Exit::exited));
 }
 
 /// Sends signals one after the other, until the controls are gone.

@@ -27,8 +27,8 @@ use std::sync::Arc;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, Earlier, EndsWith, Io, KillReach, Orphan, Questions,
-    StartError, StartSpec, Started, Streams,
+    Abilities, Backend, BoxFuture, CodeKnown, Earlier, EndsWith, Io, KillReach, Orphan, ProgramFrom,
+    Questions, StartError, StartSpec, Started, Streams,
 };
 
 use self::control::Owner;
@@ -73,13 +73,14 @@ impl Backend for Tmux {
     }
 
     fn abilities(&self) -> Abilities {
-        let kill = match self.place {
-            Place::Session(_) => KillReach::Related,
-            Place::Pane(_) => KillReach::Terminal,
+        let (kill, program) = match self.place {
+            Place::Session(_) => (KillReach::Related, ProgramFrom::Start),
+            Place::Pane(_) => (KillReach::Terminal, ProgramFrom::Place),
         };
         Abilities {
             streams: Streams::TtyOnly,
             kill,
+            program,
             code: CodeKnown::ShellCode,
             ends_with: EndsWith::Connection,
             questions: Questions::ThePlaces,

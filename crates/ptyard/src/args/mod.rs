@@ -17,8 +17,8 @@ pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, S
 
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
-    AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
-    WaitArgs, WindowArgs, WriteArgs,
+    AdoptArgs, AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg,
+    TypedArgs, WaitArgs, WindowArgs, WriteArgs,
 };
 pub(crate) use provider::{DetectArgs, ProviderCommand};
 pub(crate) use usage::{explain, wants_json};
@@ -62,6 +62,7 @@ pub(crate) struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Exec(ExecArgs),
+    Adopt(AdoptArgs),
     Write(WriteArgs),
     Read(ReadArgs),
     Screen(ScreenArgs),
@@ -177,6 +178,13 @@ pub(crate) enum Command {
         /// How much to log
         #[arg(long, value_name = "LEVEL")]
         log: Option<LogFilter>,
+    },
+    /// Carry the streams of a program on another machine: the way the server starts it, so that they outlive it
+    #[command(hide = true)]
+    Carry {
+        /// The word of the far shell, and the client with its arguments
+        #[arg(last = true, value_name = "ARGV")]
+        argv: Vec<String>,
     },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,
