@@ -140,6 +140,8 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
     };
     let config = YardConfig {
         keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
+        // By its path, where the next version will be when agents start it.
+        program: std::env::current_exe().ok(),
         elsewhere: places::backends(state),
         ..YardConfig::new(state.dir())
     };

@@ -155,6 +155,8 @@ pub struct Orphan {
     pub id: TerminalId,
     /// Its streams, with the size it was started with.
     pub io: Io,
+    /// Whether its end is known already, so that at most something is left to be cleared away.
+    pub has_ended: bool,
     /// What this machine's keeper kept for it: the program itself, or the client that carries its streams.
     pub kept: Option<Earlier>,
 }

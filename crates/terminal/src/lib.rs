@@ -11,6 +11,7 @@ mod actor;
 pub mod agent;
 pub mod backend;
 mod clock;
+mod cores;
 mod cursor;
 mod intent;
 pub mod local;
@@ -21,10 +22,12 @@ mod progress;
 mod sizes;
 mod sys;
 mod terminal;
+mod wall;
 mod window;
 
 pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
 pub use clock::Clock;
+pub use cores::on_every_core;
 pub use cursor::{SharedCursor, Turn};
 pub use observed::{NoObserver, Observed, Observer, SharedObserved, TerminalEvent};
 #[cfg(feature = "pause-points")]
@@ -32,4 +35,5 @@ pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
+pub use wall::wait_for_wall;
 pub use window::{Handover, Ready, TextUse, WindowCall, WindowCursor};

@@ -9,7 +9,7 @@ use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
 use ptyard_terminal::backend::{Earlier, Orphan};
 use ptyard_terminal::log::{LogWriter, recover};
-use ptyard_terminal::{Resumed, Surroundings, Terminal};
+use ptyard_terminal::{Resumed, Surroundings, Terminal, on_every_core};
 
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -47,24 +47,36 @@ impl Yard {
 
     fn find_among(&self, running: &mut HashMap<TerminalId, Earlier>) -> Result<(), YardError> {
         let mut unknown: BTreeSet<TerminalId> = self.inner.state.terminals()?.into_iter().collect();
-        for row in wait(self.inner.store.terminals())? {
+        let known = wait(self.inner.store.terminals())?.into_iter().map(|row| {
             let id = row.id;
             let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
             let has_log = unknown.remove(&id);
+            let running = if record.is_ok() { running.remove(&id) } else { None };
+            (id, record, has_log, running)
+        });
+        // All of them, whatever becomes of one: what runs is handed over, and must not be dropped.
+        let found = on_every_core(known.collect(), |(id, record, has_log, running)| {
+            let _in_a_lane = self.inner.lanes.enter();
             let found = match record {
                 Ok(record) if has_log => {
-                    let taken_up = self.take_up(&record, running.remove(&id));
+                    let taken_up = self.take_up(&record, running);
                     self.find_earlier_terminal(record, taken_up)
                 }
                 // Its removal came as far as its log.
                 Ok(record) => {
-                    drop(self.take_up(&record, running.remove(&id)));
+                    drop(self.take_up(&record, running));
                     Ok(None)
                 }
                 Err(error) => Err(error),
             };
-            self.keep_or_forget(id, found)?;
+            (id, found)
+        });
+        let mut all_kept = Ok(());
+        for (id, found) in found {
+            all_kept = all_kept.and(self.keep_or_forget(id, found));
         }
+        all_kept?;
+        let _in_a_lane = self.inner.lanes.enter();
         // Terminals that only their logs tell of: of an earlier version, or of a database that somebody took away.
         for id in unknown {
             let record = self.unknown_record(id)?;
@@ -87,7 +99,10 @@ impl Yard {
                 return kept;
             }
         };
-        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), kept })?;
+        // The ends of this machine's own programs are the keeper's to tell.
+        let has_ended = record.backend != LOCAL
+            && recover(&self.inner.state.terminal(record.id)).is_ok_and(|log| log.seal.is_some());
+        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), has_ended, kept })?;
         if record.stage == Stage::Starting && record.backend != LOCAL {
             // Dropped, it is ended.
             tracing::info!(id = %record.id, "a start that was not finished is undone");

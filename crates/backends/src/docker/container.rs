@@ -67,7 +67,7 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
         "AttachStdin": has_stdin,
         "AttachStdout": true,
         "AttachStderr": true,
-        "Labels": { "ptyard.terminal": spec.id.to_string() },
+        "Labels": { (super::TERMINAL_LABEL): spec.id.to_string() },
         "HostConfig": {
             "Init": true,
             "AutoRemove": true,

@@ -118,8 +118,10 @@ pub(super) async fn own_end(
         let left = looked.map_or(0, |output| look_after::report(&output).found);
         herald.left_behind(left);
         if left == 0 {
-            // Nobody is left who could print.
+            // Nobody is left who could print, and all that was printed came before the word. The pane goes before the end
+            // is told: whoever hears of that may be the last who does anything here.
             link.forget(pane);
+            let _gone = link.ask(format!("kill-pane -t {pane}")).await;
         }
     }
     herald.ended(code.map_or_else(Exit::lost, Exit::exited));
@@ -291,6 +293,7 @@ impl Control for TmuxControl {
 impl Drop for TmuxControl {
     fn drop(&mut self) {
         let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
+        let nothing_left = self.fate.nothing_left();
         self.fate.spawn(async move {
             let Some(joined) = place.joined().await else { return };
             let Joined { link, pane, window, .. } = &*joined;
@@ -298,10 +301,13 @@ impl Drop for TmuxControl {
             match owner {
                 Owner::Us => {
                     let mark = mark(id);
-                    if let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
+                    if !nothing_left
+                        && let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await
+                    {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
-                    let _gone = link.ask(format!("kill-window -t {window}")).await;
+                    // Not the window: a person may have made another pane in it.
+                    let _gone = link.ask(format!("kill-pane -t {pane}")).await;
                 }
                 Owner::Others => {
                     let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;

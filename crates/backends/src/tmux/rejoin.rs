@@ -26,7 +26,8 @@ const WORDS: &str = "nobody listened for a while; what was printed then is known
 
 /// Takes up what there may be of a terminal. Whether it is there is found out behind.
 pub(super) fn take_up(server: Arc<ServerLink>, owner: Owner, orphan: &Orphan) -> Option<Earlier> {
-    let Io::Tty(_) = orphan.io else { return None };
+    // A pane of ours goes before the end of its program is told.
+    let (Io::Tty(_), false) = (orphan.io, orphan.has_ended) else { return None };
     let (finder, place) = Joining::awaited();
     let (feed, awaited) = oneshot::channel();
     let (herald, fate) = Fate::new();

@@ -34,6 +34,9 @@ pub(crate) struct LaunchArgs {
     /// The model; goes before what the profile says
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
+    /// Its first message, or `-` for stdin: on disk when this returns, handed over once it is ready
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    pub(crate) message: Option<String>,
     /// Where it runs [default: local]
     #[arg(long, value_name = "B")]
     pub(crate) backend: Option<String>,

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 mod agent;
+mod flow;
 pub(crate) mod limit;
 mod mail;
 mod program;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::logging::LogFilter;
 pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 
+pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
 pub(crate) use program::{
     AdoptArgs, AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg,
@@ -143,8 +145,17 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ProfileCommand,
     },
+    /// Prompts that the calendar gives to an agent
+    Flow {
+        #[command(subcommand)]
+        command: FlowCommand,
+    },
     /// Serve the Model Context Protocol on stdin and stdout
-    Mcp,
+    Mcp {
+        /// Serve the agent in this terminal, with tools to work with other agents; refused anywhere but in that terminal
+        #[arg(long, value_name = "ID")]
+        terminal: Option<String>,
+    },
     /// Check the state directory, the server and the machine, in plain words
     Doctor,
     /// Run the server in the foreground

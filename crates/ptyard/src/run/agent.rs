@@ -6,14 +6,14 @@ use ptyard_server::api::agents::{
     StatusReply, WorkRequest,
 };
 
-use super::{Place, working_directory};
+use super::{Place, mail, working_directory};
 use crate::args::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
 
 /// The variable with directories of profiles.
-const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
+pub(crate) const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
 
 pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failure> {
     let request = LaunchRequest {
@@ -28,6 +28,7 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
         caller_env: environment::of_caller(),
         args: args.extra,
         unattended: args.unattended,
+        message: if args.message.as_deref() == Some("-") { Some(mail::stdin()?) } else { args.message },
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
     };
     let reply = place.client().await?.launch(&request).await?;
@@ -42,8 +43,10 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
 
 fn launched(reply: &LaunchReply) -> String {
     let id = reply.session_id;
+    let message =
+        reply.message.as_deref().map_or_else(String::new, |id| format!("; {id} is its first message"));
     format!(
-        "{} {id} in session {}; `ptyard attach {id}` shows it\n",
+        "{} {id} in session {}; `ptyard attach {id}` shows it{message}\n",
         what(&reply.agent),
         printable(&reply.session)
     )

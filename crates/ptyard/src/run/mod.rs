@@ -8,6 +8,7 @@ mod detect;
 mod doctor;
 mod events;
 mod exec;
+mod flow;
 mod list;
 mod mail;
 mod provider;
@@ -18,6 +19,7 @@ mod wait;
 mod window;
 mod write;
 
+pub(crate) use agent::PROFILES_VARIABLE;
 pub(crate) use exec::working_directory;
 pub(crate) use list::table;
 pub(crate) use window::{ended, remarks, shell_code};
@@ -158,7 +160,8 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Reset(at) => agent::reset(place, &at.id).await,
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
-        Command::Mcp => mcp::serve(place).await,
+        Command::Flow { command } => flow::flow(place, command).await,
+        Command::Mcp { terminal } => mcp::serve(place, terminal.as_deref()).await,
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,

@@ -105,6 +105,29 @@ fn case_sec04_an_agent_sends_in_its_own_name_and_in_no_other() {
 }
 
 #[test]
+fn law_13_the_first_message_is_on_disk_when_launch_returns_and_comes_once_it_is_ready() {
+    let yard = Yard::new();
+    let agent = ptyard_testkit::agent::program().to_str().unwrap();
+    let toml = "boot_ms = 300\nstatus.osc7501 = 'asks'";
+    let what = ["launch", "--provider", "generic", "--message", "look around", "--", agent, "--toml", toml];
+    let reply = yard.json(&what);
+    let message = reply["message"].as_str().unwrap();
+    let mail = yard.json(&["inbox", &id(&reply), "--all"]);
+    assert_eq!((&mail[0]["id"], &mail[0]["text"]), (&json!(message), &json!("look around")));
+    let began = Instant::now();
+    while yard.json(&["message", message])["state"] != "delivered" {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{}",
+            yard.json(&["status", &id(&reply), "--explain"])
+        );
+    }
+    let empty = yard.run(&["launch", "--provider", "generic", "--message", " ", "--", "sleep", "600"]);
+    assert_eq!(empty.status.code(), Some(2));
+    assert_eq!(yard.json(&["list"]).as_array().unwrap().len(), 1, "nothing was started for an empty message");
+}
+
+#[test]
 fn profiles_are_listed_and_what_cannot_be_launched_is_told() {
     let yard = Yard::new();
     let own = yard.state().join("profiles");
@@ -141,7 +164,10 @@ fn work_is_handed_off_and_its_result_is_kept() {
     let quick = worker("answer = 'it is 42'");
     let output = yard.run(&["handoff", "helper", "compute", "--", agent, "--toml", &quick]);
     assert!(output.status.success() && out(&output).contains("it is 42"), "{output:?}");
-    assert_eq!(yard.json(&["list"]), json!([]), "the worker is dismissed");
+    let began = Instant::now();
+    while yard.json(&["list"]) != json!([]) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the worker is dismissed, behind its result");
+    }
 
     let slow = worker("busy_ms = 300, answer = 'late'");
     let open = yard.json(&["handoff", "helper", "compute", "--timeout", "0", "--", agent, "--toml", &slow]);

@@ -42,6 +42,10 @@ pub struct LaunchRequest {
     /// It may run tools without asking.
     #[serde(default)]
     pub unattended: bool,
+    /// The first message for it: on disk when the answer comes, handed over once it is ready. Not for a worker, whose work
+    /// it is already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The caller's `PTYARD_PROFILES`: directories that are searched for profiles first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<String>,
@@ -73,6 +77,9 @@ pub struct LaunchReply {
     pub session: String,
     /// What it is.
     pub agent: MemberInfo,
+    /// The first message for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// What was wanted and cannot be enforced, and what else the caller should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -227,6 +234,31 @@ pub struct HandoffReply {
     pub caller: Option<String>,
     /// The worker's terminal.
     pub worker: String,
+}
+
+/// Who sends a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SpeakerReply {
+    /// The terminal that speaks; null is a person.
+    pub terminal: Option<String>,
+    /// The session it works in; null when no agent is known to run there.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<MemberInfo>,
+}
+
+/// Says something to an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TellRequest {
+    /// Who gets it: full id, short id or unique name. Without it, who created the speaker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The text.
+    pub text: String,
+    /// The same text sent again under the same key is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Work that was given; its result comes as a message.

@@ -37,6 +37,14 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
     })
 }
 
+/// What a worker is started as. Its first message is its work.
+pub(crate) fn worker_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError> {
+    if request.message.is_some() {
+        return Err(ApiError::argument("a worker gets `text`, and no `message` beside it"));
+    }
+    launch_spec(request)
+}
+
 /// What is typed as an answer.
 pub(crate) fn answer(request: AnswerRequest) -> Result<Answer, ApiError> {
     match (request.text, request.keys) {
@@ -52,6 +60,7 @@ pub(crate) fn launched(launched: Launched) -> LaunchReply {
         session_id: launched.short.into(),
         session: launched.member.session.clone(),
         agent: member(&launched.member),
+        message: None,
         notices: launched.notices,
     }
 }

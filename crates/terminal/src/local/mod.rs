@@ -323,7 +323,7 @@ fn wire(
             let master = watched(master).map_err(cannot_watch)?;
             control.tty = Some(Arc::clone(&master));
             lent.output = Arc::downgrade(&master);
-            (FdSource::new(Arc::clone(&master)), Some(Box::new(TtySink::new(master))))
+            (FdSource::tty(Arc::clone(&master)), Some(Box::new(TtySink::new(master))))
         }
         Ends::Pipes { output, input } => {
             let input = input.map(|input| PipeSink::new(input, copies.clone()));
@@ -331,7 +331,7 @@ fn wire(
             lent.input = input.as_ref().map(PipeSink::lend).unwrap_or_default();
             let output = watched(output).map_err(cannot_watch)?;
             lent.output = Arc::downgrade(&output);
-            (FdSource::new(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
+            (FdSource::pipe(output), input.map(|sink| Box::new(sink) as Box<dyn Sink>))
         }
     };
     if let Some(copies) = copies {

@@ -13,16 +13,19 @@ use ptyard_providers::Provider;
 use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
-use ptyard_terminal::backend::Io;
+use ptyard_terminal::backend::{Grounds, Io};
 
 use super::deliver::Deliverer;
 use super::error::AgentError;
+use super::mail::abandoned_by_nobody;
 use super::profile::{Library, Profile};
 use super::roster::Member;
+use super::servers;
 use super::team;
 use super::token::{TOKEN_VARIABLE, Token};
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::exec::LOCAL;
 use crate::ids;
 use crate::inbox::{self, SendSpec};
 use crate::spec::{ExecSpec, Program, TerminalRef};
@@ -115,18 +118,17 @@ impl Furnishing {
 }
 
 impl Yard {
-    /// Starts an agent: finds its profile and its provider, plans the start, and has its turns kept.
+    /// Starts an agent: finds its profile and its provider, plans the start, and has its turns kept. It goes on when the
+    /// caller is gone: an agent that nobody attends would get no mail.
     pub async fn launch(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
+        let yard = self.clone();
+        abandoned_by_nobody(async move { yard.launch_attended(spec).await }).await
+    }
+
+    async fn launch_attended(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
         let (profile, mut notices) = self.profile_of(&spec)?;
         let provider = self.provider_of(&spec, profile.as_ref())?;
-        let session = match &spec.session {
-            None => None,
-            Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
-                YardError::InvalidArgument(format!(
-                    "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
-                ))
-            })?),
-        };
+        let session = session_name(spec.session.as_deref())?;
         let (session, depth) =
             self.inner.team.roster().place(spec.creator, session).map_err(AgentError::from)?;
         let session = session.map_or_else(|| format!("s-{}", ids::chunk_id()), |name| name.to_string());
@@ -154,11 +156,22 @@ impl Yard {
             depth,
         };
         let state = self.inner.config.state.clone();
+        let (of_profile, told) =
+            servers::of_profile(profile.as_ref().map_or(&Default::default(), |profile| &profile.mcp_servers));
+        notices.extend(told);
+        // Elsewhere there is no `ptyard` that could reach this yard.
+        let is_here = self.backend(spec.backend.as_deref().unwrap_or(LOCAL))?.grounds() == Grounds::Here;
+        let program = self.inner.config.program.clone().filter(|_| is_here);
         let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
-            let wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
+            let token = Token::draw();
+            let mut wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
+            wanted.mcp = program
+                .iter()
+                .map(|program| servers::own(program, &state, id, &token))
+                .chain(of_profile)
+                .collect();
             let plan = plan(&provider, &wanted)?;
             planned = Planned { notices: plan.advisory.clone(), first_message: plan.first_message.clone() };
-            let token = Token::draw();
             let mut env = plan.env;
             env.extend(spec.env.clone());
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
@@ -187,6 +200,14 @@ impl Yard {
             self.send(&TerminalRef::Id(entry.id()), first).await?;
         }
         Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
+    }
+
+    /// Whether an agent could be started like this now: its profile, provider and session are looked at.
+    pub(crate) fn check_launch(&self, spec: &LaunchSpec) -> Result<(), YardError> {
+        let (profile, _) = self.profile_of(spec)?;
+        self.provider_of(spec, profile.as_ref())?;
+        session_name(spec.session.as_deref())?;
+        Ok(())
     }
 
     /// Has the turns of an agent kept, and its mail handed over.
@@ -279,6 +300,16 @@ impl Yard {
             });
         }
     }
+}
+
+fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
+    let Some(name) = name else { return Ok(None) };
+    let session = SessionName::new(name);
+    session.map(Some).ok_or_else(|| {
+        YardError::InvalidArgument(format!(
+            "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
+        ))
+    })
 }
 
 #[derive(Default)]

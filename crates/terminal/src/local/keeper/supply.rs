@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use ptyard_core::Exit;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -15,6 +16,7 @@ use super::link::{Connection, KeptLauncher, Link};
 use super::protocol::{KeptProgram, Parent};
 use super::{KeeperCommand, KeeperError};
 use crate::backend::{Earlier, StartError, StartSpec, Started};
+use crate::cores::on_every_core;
 use crate::local::launcher::Launcher;
 use crate::local::tree::cgroup::Home;
 use crate::local::tree::procfs::Process;
@@ -168,14 +170,19 @@ impl Current {
         let launcher: Arc<dyn Launcher> =
             Arc::new(KeptLauncher { link: Arc::clone(&link), keeper: pid, holdings: Arc::clone(holdings) });
         let ground = Ground { launcher, containment };
-        let mut earlier = Vec::new();
-        for (program, descriptors) in kept.into_iter().filter(|_| what == Kept::TakeOver) {
+        let taken = match what {
+            Kept::TakeOver => kept,
+            Kept::Leave => Vec::new(),
+        };
+        let runtime = Handle::current();
+        let earlier = on_every_core(taken, |(program, descriptors)| {
+            let _in_the_runtime = runtime.enter();
             let id = program.id;
-            match take_over(&link, holdings, &ground, program, descriptors) {
-                Ok(program) => earlier.push(program),
-                Err(error) => tracing::error!(%error, %id, "a running program cannot be taken over"),
-            }
-        }
+            take_over(&link, holdings, &ground, program, descriptors)
+                .inspect_err(|error| tracing::error!(%error, %id, "a running program cannot be taken over"))
+                .ok()
+        });
+        let earlier = earlier.into_iter().flatten().collect();
         // Only now that every end is expected: the first thing that is heard may be one.
         let connection = Connection::serve(link, pidfd, root).map_err(cannot())?;
         Ok((Self { connection, ground }, earlier))
