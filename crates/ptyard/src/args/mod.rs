@@ -4,6 +4,7 @@ mod agent;
 mod flow;
 pub(crate) mod limit;
 mod mail;
+mod mcp;
 mod program;
 mod provider;
 mod usage;
@@ -18,6 +19,7 @@ pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, S
 
 pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
+pub(crate) use mcp::McpCommand;
 pub(crate) use program::{
     AdoptArgs, AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg,
     TypedArgs, WaitArgs, WindowArgs, WriteArgs,
@@ -151,7 +153,12 @@ pub(crate) enum Command {
         command: FlowCommand,
     },
     /// Serve the Model Context Protocol on stdin and stdout
+    ///
+    /// A server that listens on TCP (`ptyard serve --listen`) serves the same on /mcp.
+    #[command(args_conflicts_with_subcommands = true)]
     Mcp {
+        #[command(subcommand)]
+        command: Option<McpCommand>,
         /// Serve the agent in this terminal, with tools to work with other agents; refused anywhere but in that terminal
         #[arg(long, value_name = "ID")]
         terminal: Option<String>,

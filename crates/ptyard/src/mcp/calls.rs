@@ -64,7 +64,7 @@ impl Caller {
     ) -> Answer {
         let arguments = Arguments::new(given);
         let called = match tool.family {
-            Family::Programs => self.call_programs(tool.name, &arguments).await,
+            Family::Programs => progress.while_it_takes(self.call_programs(tool.name, &arguments)).await,
             Family::Team => self.call_team(tool.name, &arguments, progress).await,
         };
         called.unwrap_or_else(|refusal| refused(tool, &refusal))

@@ -32,7 +32,7 @@ use clap::error::ErrorKind;
 use ptyard_core::ErrorCode;
 use ptyard_server::Ground;
 
-use crate::args::{self, Cli, Command, DebugCommand};
+use crate::args::{self, Cli, Command, DebugCommand, McpCommand};
 use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -161,7 +161,15 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
         Command::Flow { command } => flow::flow(place, command).await,
-        Command::Mcp { terminal } => mcp::serve(place, terminal.as_deref()).await,
+        Command::Mcp { command: Some(McpCommand::Install { client, remove, print }), .. } => {
+            let change = match (remove, print) {
+                (true, _) => mcp::Change::Remove,
+                (_, true) => mcp::Change::Print,
+                _ => mcp::Change::Install,
+            };
+            mcp::install(place, client, change)
+        }
+        Command::Mcp { command: None, terminal } => mcp::serve(place, terminal.as_deref()).await,
         Command::Doctor => doctor::doctor(place).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,

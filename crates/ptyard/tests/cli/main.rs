@@ -12,6 +12,8 @@ mod flows;
 mod live;
 mod mail;
 mod mcp;
+mod mcp_http;
+mod mcp_install;
 mod privacy;
 mod programs;
 mod pty;

@@ -46,7 +46,7 @@ pub(crate) struct Shared {
 }
 
 /// All endpoints behind the gate.
-pub(crate) fn router(shared: Shared) -> Router {
+pub(crate) fn router(shared: Shared, beside: Router) -> Router {
     let stop = shared.stop.clone();
     let endpoints = Router::new()
         .route("/v1/adopt", post(windows::adopt))
@@ -88,7 +88,8 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/stop", post(meta::stop))
         .route("/v1/replace", post(meta::replace))
         .route(gate::HEALTH_PATH, get(meta::health))
-        .with_state(shared);
+        .with_state(shared)
+        .merge(beside);
     behind_the_gate(endpoints, stop)
 }
 

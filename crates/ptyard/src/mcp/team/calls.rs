@@ -142,7 +142,7 @@ impl Caller {
         };
         let reply = self.place.client().await?.assign(&request).await?;
         let id = reply.worker.session_id.to_string();
-        let then = match reply.worker.agent.creator {
+        let then = match &reply.worker.agent.creator {
             Some(_me) => {
                 "Its result comes to you as a message: end your turn when nothing else is to be done, do not poll."
             }
