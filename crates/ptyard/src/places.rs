@@ -7,9 +7,17 @@ use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_terminal::backend::Backend;
 
+use crate::state::State;
+
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
-pub(crate) fn backends() -> Vec<Arc<dyn Backend>> {
-    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh())];
+pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
+    let ssh = Ssh::new(Client {
+        configuration: None,
+        // This very program, whatever stands at its path by then.
+        carrier: vec![format!("/proc/{}/exe", std::process::id()), "carry".to_owned(), "--".to_owned()],
+        sockets: Some(state.dir().join("ssh")),
+    });
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -27,7 +35,7 @@ pub(crate) fn tmux() -> Tmux {
     Tmux::new(Server::Default)
 }
 
-/// Hosts as the user's own configuration knows them.
+/// Hosts as the user's own configuration knows them, for questions.
 pub(crate) fn ssh() -> Ssh {
     Ssh::new(Client::default())
 }

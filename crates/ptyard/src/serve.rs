@@ -149,7 +149,7 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
         // By its path, where the next version will be when agents start it.
         program: std::env::current_exe().ok(),
-        elsewhere: places::backends(),
+        elsewhere: places::backends(state),
         ..YardConfig::new(state.dir())
     };
     let yard = Yard::open(config).map_err(|error| Failure::new(error.code(), error.to_string()))?;

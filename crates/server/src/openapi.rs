@@ -17,6 +17,7 @@ use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windo
     ),
     paths(
         windows::exec,
+        windows::adopt,
         look::list,
         look::info,
         life::remove,

@@ -22,8 +22,8 @@ use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 mod abilities;
 
 pub use abilities::{
-    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, Questions, SignalReach,
-    SizeKnown, Streams,
+    Abilities, CodeKnown, EndsWith, KillReach, MissingDirectory, OutputForm, ProgramFrom, Questions,
+    SignalReach, SizeKnown, Streams,
 };
 
 /// How a program's standard streams are made.
@@ -149,6 +149,27 @@ pub struct Earlier {
     pub unseen_from: Option<u64>,
 }
 
+/// A terminal of an earlier server, for the backend its program was started on.
+pub struct Orphan {
+    /// Its id.
+    pub id: TerminalId,
+    /// Its streams, with the size it was started with.
+    pub io: Io,
+    /// Whether its end is known already, so that at most something is left to be cleared away.
+    pub has_ended: bool,
+    /// What this machine's keeper kept for it: the program itself, or the client that carries its streams.
+    pub kept: Option<Earlier>,
+}
+
+/// What becomes of a program when its terminal is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// It is ended.
+    Ends,
+    /// It goes on: it was there before the terminal, and belongs to somebody else.
+    LetsGo,
+}
+
 /// A future owned by whoever asked.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -190,6 +211,16 @@ pub trait Backend: Send + Sync {
     /// The programs that an earlier server started here and that outlived it; given once.
     fn earlier(&self) -> Vec<Earlier> {
         Vec::new()
+    }
+
+    /// Gives it this machine's own backend, for programs that carry its connections. Called before anything is started.
+    fn stand_on(&self, _local: &Arc<dyn Backend>) {}
+
+    /// Takes up a program that an earlier server started at this place. It does not wait: whether the program is there is
+    /// seen when its streams are used, and one that is not ends `lost`. Dropped, it is ended like any other. `None` when
+    /// nothing outlives a server here.
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        orphan.kept
     }
 }
 
@@ -296,6 +327,16 @@ pub trait Control: Send {
     /// Ready once the program has reached a ceiling that does not end it by itself: the caller is to end it.
     fn poll_ceiling(&mut self, _cx: &mut Context<'_>) -> Poll<Limit> {
         Poll::Pending
+    }
+
+    /// Ready with the size whenever somebody else has changed it: the place, or a person who looks on.
+    fn poll_size(&mut self, _cx: &mut Context<'_>) -> Poll<Size> {
+        Poll::Pending
+    }
+
+    /// What becomes of the program when its terminal is removed.
+    fn removal(&self) -> Removal {
+        Removal::Ends
     }
 
     /// The line discipline now; `None` without a tty.

@@ -13,7 +13,8 @@ use crate::actor::{
     self, Command, Killed, KilledBy, Look, Parts, Past, Place, Run, TimeLimits, Typed, Watched, Written,
 };
 use crate::backend::{
-    Backend, ControlError, Earlier, Io, Signal, StartError, StartSpec, Started, Stdin, Target, TtyState,
+    Backend, ControlError, Earlier, Io, Removal, Signal, StartError, StartSpec, Started, Stdin, Target,
+    TtyState,
 };
 use crate::clock::Clock;
 use crate::cursor::SharedCursor;
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) io: Io,
     pub(crate) pid: Option<u32>,
     unheld: Vec<(Limit, String)>,
+    removal: Removal,
     pub(crate) clock: Clock,
     pub(crate) log: LogReader,
     pub(crate) progress: watch::Receiver<Progress>,
@@ -154,6 +156,7 @@ impl Terminal {
     ) -> Self {
         let (reader, pid) = (log.reader(), started.pid);
         let unheld = std::mem::take(&mut started.unheld);
+        let removal = started.control.removal();
         let observed = Arc::new(SharedObserved::default());
         observed.lock().sizes = sizes;
         let Watched { commands, progress, milestones, status } = actor::spawn(Parts {
@@ -172,6 +175,7 @@ impl Terminal {
             io,
             pid,
             unheld,
+            removal,
             clock: surroundings.clock,
             log: reader,
             progress,
@@ -211,6 +215,7 @@ impl Terminal {
             io,
             pid: None,
             unheld: Vec::new(),
+            removal: Removal::Ends,
             clock,
             log: found.reader,
             milestones: progress.clone(),
@@ -247,6 +252,12 @@ impl Terminal {
     #[must_use]
     pub fn unheld(&self) -> &[(Limit, String)] {
         &self.inner.unheld
+    }
+
+    /// What becomes of the program when this is removed.
+    #[must_use]
+    pub fn removal(&self) -> Removal {
+        self.inner.removal
     }
 
     /// Its log.
@@ -381,7 +392,7 @@ impl Terminal {
         }
     }
 
-    /// Ends the program, if it runs, and the actor; resolves when both are gone and their descriptors closed.
+    /// Ends the program, if it runs and is ours to end, and the actor; resolves when both are gone and their descriptors closed.
     pub async fn close(&self) {
         let mut progress = self.progress();
         let _ended = self.inner.commands.send(Command::Close).await;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ptyard_core::window::{Call, QuietAfter};
 use ptyard_core::{SessionId, TerminalId};
-use ptyard_terminal::backend::{Grounds, Io, StartSpec};
+use ptyard_terminal::backend::{Backend, Grounds, Io, ProgramFrom, StartSpec};
 use ptyard_terminal::local::Identity;
 use ptyard_terminal::local::env::{clean_environment, environment_elsewhere};
 use ptyard_terminal::log::LogWriter;
@@ -69,6 +69,7 @@ impl Yard {
     ) -> Result<(Arc<Entry>, Vec<String>), YardError> {
         let backend_name = spec.backend.as_deref().unwrap_or(LOCAL);
         let backend = self.backend(backend_name)?;
+        check_whose_program(&spec.program, backend.as_ref(), backend_name)?;
         let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
         let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
@@ -81,9 +82,15 @@ impl Yard {
         let furnishing = furnish(place.id, &directory, &environment(&spec.env))?;
         let mut given = spec.env.clone();
         given.extend(furnishing.env.clone());
-        let env = environment(&given);
-        let argv = argv(furnishing.program.as_ref().unwrap_or(&spec.program), &env)?;
-        let cwd = cwd(spec.cwd.as_deref(), grounds, &env)?;
+        let program = furnishing.program.as_ref().unwrap_or(&spec.program);
+        let (env, argv, cwd) = if *program == Program::Found {
+            // Its own were given to it by somebody else, and are not known.
+            (BTreeMap::new(), vec![backend_name.to_owned()], PathBuf::new())
+        } else {
+            let env = environment(&given);
+            let (argv, cwd) = (argv(program, &env)?, cwd(spec.cwd.as_deref(), grounds, &env)?);
+            (env, argv, cwd)
+        };
         self.remove_overdue();
 
         let shown = shown_environment(&env, &given);
@@ -230,6 +237,20 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Some places hold a program already, and others need one.
+fn check_whose_program(program: &Program, backend: &dyn Backend, place: &str) -> Result<(), YardError> {
+    let why = match (program, backend.abilities().program) {
+        (Program::Found, ProgramFrom::Start) => {
+            format!("{place} holds no program that could be taken over: start one there with exec")
+        }
+        (Program::Argv(_) | Program::Shell { .. }, ProgramFrom::Place) => {
+            format!("{place} holds a program already: take it over with adopt")
+        }
+        _ => return Ok(()),
+    };
+    Err(YardError::InvalidArgument(why))
+}
+
 fn check_name(name: Option<&str>) -> Result<(), YardError> {
     let Some(name) = name else { return Ok(()) };
     let refused = |why: &str| Err(YardError::InvalidArgument(format!("the name {name:?} {why}")));
@@ -251,6 +272,7 @@ fn argv(program: &Program, env: &BTreeMap<String, String>) -> Result<Vec<String>
             Err(YardError::InvalidArgument("the program is empty".to_owned()))
         }
         Program::Argv(argv) => Ok(argv.clone()),
+        Program::Found => Err(YardError::Internal("a program that was found is not started".to_owned())),
         Program::Shell { text, shell, login } => {
             let shell =
                 shell.clone().or_else(|| env.get("SHELL").cloned()).unwrap_or_else(|| "/bin/sh".to_owned());

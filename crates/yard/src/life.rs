@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::KilledBy;
-use ptyard_terminal::backend::{Signal, Target};
+use ptyard_terminal::backend::{Removal, Signal, Target};
 use tokio::sync::watch;
 
 use crate::entry::Entry;
@@ -80,13 +80,14 @@ impl Yard {
         })
     }
 
-    /// Removes an ended terminal and its log.
+    /// Removes an ended terminal and its log; of a program that was there before and belongs to somebody else, also
+    /// one that runs: the program goes on without us.
     ///
     /// Until this commits, every byte can still be read. It commits in one step, and then the resources are freed
     /// whatever becomes of the caller.
     pub async fn remove(&self, at: &TerminalRef) -> Result<TerminalId, YardError> {
         let entry = self.find(at)?;
-        if !entry.has_exited() {
+        if !entry.has_exited() && entry.terminal.removal() == Removal::Ends {
             return Err(YardError::TerminalRunning(at.clone()));
         }
         self.inner.config.pauses.point("remove.before_commit").await;
@@ -148,11 +149,14 @@ impl Yard {
         Teardown(self.clone())
     }
 
-    /// Ends a terminal for the caller of something else; its log stays.
+    /// Ends a terminal for the caller of something else; its log stays. A program of somebody else goes on.
     pub(crate) fn end_in_background(&self, entry: Arc<Entry>, by: KilledBy) {
         let teardown = self.teardown();
         tokio::spawn(async move {
-            entry.terminal.kill(GRACE, by).await;
+            match entry.terminal.removal() {
+                Removal::Ends => drop(entry.terminal.kill(GRACE, by).await),
+                Removal::LetsGo => entry.terminal.close().await,
+            }
             drop(teardown);
         });
     }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
-use ptyard_terminal::backend::Earlier;
+use ptyard_terminal::backend::{Earlier, Orphan};
 use ptyard_terminal::log::{LogWriter, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal, on_every_core};
 
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::exec::LOCAL;
 use crate::position::Position;
 use crate::record::{Record, Stage};
 use crate::yard::Yard;
@@ -49,16 +50,22 @@ impl Yard {
             let id = row.id;
             let record = Record::of_row(&row).map_err(|error| YardError::Internal(error.to_string()));
             let has_log = unknown.remove(&id);
-            let running = if has_log && record.is_ok() { running.remove(&id) } else { None };
+            let running = if record.is_ok() { running.remove(&id) } else { None };
             (id, record, has_log, running)
         });
         // All of them, whatever becomes of one: what runs is handed over, and must not be dropped.
         let found = on_every_core(known.collect(), |(id, record, has_log, running)| {
             let _in_a_lane = self.inner.lanes.enter();
             let found = match record {
-                Ok(record) if has_log => self.find_earlier_terminal(record, running),
+                Ok(record) if has_log => {
+                    let taken_up = self.take_up(&record, running);
+                    self.find_earlier_terminal(record, taken_up)
+                }
                 // Its removal came as far as its log.
-                Ok(_) => Ok(None),
+                Ok(record) => {
+                    drop(self.take_up(&record, running));
+                    Ok(None)
+                }
                 Err(error) => Err(error),
             };
             (id, found)
@@ -79,6 +86,28 @@ impl Yard {
             let _none = fs::remove_file(self.inner.state.terminal(id).join(RECORD_FILE));
         }
         Ok(())
+    }
+
+    /// What outlived the server before of a program, at the place where it was started. One whose start was not finished
+    /// elsewhere is ended: nobody was told that it is there.
+    fn take_up(&self, record: &Record, kept: Option<Earlier>) -> Option<Earlier> {
+        let backend = match self.backend(&record.backend) {
+            Ok(backend) => backend,
+            Err(error) => {
+                tracing::warn!(id = %record.id, backend = record.backend, %error, "a place is not there any more");
+                return kept;
+            }
+        };
+        // The ends of this machine's own programs are the keeper's to tell.
+        let has_ended = record.backend != LOCAL
+            && recover(&self.inner.state.terminal(record.id)).is_ok_and(|log| log.seal.is_some());
+        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), has_ended, kept })?;
+        if record.stage == Stage::Starting && record.backend != LOCAL {
+            // Dropped, it is ended.
+            tracing::info!(id = %record.id, "a start that was not finished is undone");
+            return None;
+        }
+        Some(taken_up)
     }
 
     fn keep_or_forget(

@@ -59,6 +59,8 @@ pub enum Program {
         /// Whether it is a login shell.
         login: Login,
     },
+    /// The one that is at the place already: it is taken over.
+    Found,
 }
 
 /// Whether a shell reads the login files.

@@ -112,7 +112,11 @@ impl Yard {
             Some(keeper) => LocalBackend::kept(keeper.clone(), config.log)
                 .map_err(|error| refused(error.code(), error.to_string()))?,
         };
-        let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(local)];
+        let local: Arc<dyn Backend> = Arc::new(local);
+        for backend in &config.elsewhere {
+            backend.stand_on(&local);
+        }
+        let mut backends = vec![local];
         backends.extend(config.elsewhere.iter().cloned());
         drop(in_a_lane);
         Self::assemble(config, state, records, lanes, backends)

@@ -67,7 +67,7 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
         "AttachStdin": has_stdin,
         "AttachStdout": true,
         "AttachStderr": true,
-        "Labels": { "ptyard.terminal": spec.id.to_string() },
+        "Labels": { (super::TERMINAL_LABEL): spec.id.to_string() },
         "HostConfig": {
             "Init": true,
             "AutoRemove": true,
@@ -106,8 +106,8 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
     let (read, write) = split(stream);
     let inside = Inside { engine: engine.clone(), container: made.id, id: spec.id };
     let subject = Subject::Container { remove: own.hand_over() };
-    let exit = watching.spawn(is_ended, inside.clone());
-    let control = DockerControl::new(Parts { inside, subject, io: spec.io, exit });
+    let fate = watching.spawn(is_ended, inside.clone());
+    let control = DockerControl::new(Parts { inside, subject, io: spec.io, fate });
     let framing = framing(spec.io);
     Ok(Started {
         source: Box::new(StreamSource::new(read, framing, ended)),

@@ -9,14 +9,12 @@ use std::time::Duration;
 use hyper::Method;
 use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use super::container::remove;
 use super::engine::EngineError;
 use super::inside::Inside;
-use super::watch::Outcome;
-use crate::shared::{End, ExitWatch};
+use crate::shared::fate::{ExitWatch, Fate};
 
 /// Signals that may wait for the engine.
 const SIGNALS: usize = 16;
@@ -38,20 +36,16 @@ pub(super) struct Parts {
     pub(super) inside: Inside,
     pub(super) subject: Subject,
     pub(super) io: Io,
-    pub(super) exit: Outcome,
+    pub(super) fate: Fate,
 }
 
 /// Controls of one program. Dropping them ends what lives of it.
 pub(super) struct DockerControl {
     place: Place,
     io: Io,
-    exit: ExitWatch,
-    end: End,
-    descendants: watch::Receiver<u32>,
+    fate: Fate,
     size: watch::Sender<Option<Size>>,
     signals: mpsc::Sender<(Signal, Target)>,
-    killed: watch::Sender<bool>,
-    runtime: Handle,
 }
 
 /// A program, for whoever does something to it.
@@ -63,7 +57,7 @@ struct Place {
 
 impl DockerControl {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { inside, subject, io, exit: Outcome { exit, descendants } } = parts;
+        let Parts { inside, subject, io, fate } = parts;
         let place = Place { inside, subject };
         let first = match io {
             Io::Tty(size) => Some(size),
@@ -72,17 +66,7 @@ impl DockerControl {
         let (size, sizes) = watch::channel(first);
         let (signals, received) = mpsc::channel(SIGNALS);
         tokio::spawn(clerk(place.clone(), sizes, received));
-        Self {
-            place,
-            io,
-            end: End::awaited(exit.clone()),
-            exit,
-            descendants,
-            size,
-            signals,
-            killed: watch::Sender::new(false),
-            runtime: Handle::current(),
-        }
+        Self { place, io, fate, size, signals }
     }
 }
 
@@ -190,13 +174,13 @@ impl Place {
 
 impl Control for DockerControl {
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        self.end.poll(cx)
+        self.fate.poll(cx)
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
         match self.io {
             Io::Pipes(_) => Err(ControlError::NotATty),
-            Io::Tty(_) if self.exit.borrow().is_some() => Err(ControlError::Exited),
+            Io::Tty(_) if self.fate.has_ended() => Err(ControlError::Exited),
             Io::Tty(_) => {
                 self.size.send_replace(Some(size));
                 Ok(())
@@ -205,7 +189,7 @@ impl Control for DockerControl {
     }
 
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
@@ -215,17 +199,12 @@ impl Control for DockerControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (place, exit, killed) = (self.place.clone(), self.exit.clone(), self.killed.clone());
-        let ending = self.runtime.spawn(async move {
-            let report = place.end(grace, exit).await;
-            killed.send_replace(report.survivors.is_empty());
-            report
-        });
-        Box::pin(async move { ending.await.unwrap_or_default() })
+        let (place, exit) = (self.place.clone(), self.fate.exit());
+        self.fate.kill(async move { place.end(grace, exit).await })
     }
 
     fn descendants(&mut self) -> u32 {
-        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+        self.fate.descendants()
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {
@@ -236,9 +215,8 @@ impl Control for DockerControl {
 impl Drop for DockerControl {
     fn drop(&mut self) {
         let place = self.place.clone();
-        let is_over = self.exit.borrow().as_ref().is_some_and(|exit| exit.code.is_some());
-        let nothing_left = is_over && (*self.killed.borrow() || *self.descendants.borrow() == 0);
-        self.runtime.spawn(async move {
+        let nothing_left = self.fate.nothing_left();
+        self.fate.spawn(async move {
             match &place.subject {
                 Subject::Container { remove: id } => remove(&place.inside.engine, id).await,
                 Subject::Exec { .. } if nothing_left => {}

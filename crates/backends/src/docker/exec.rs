@@ -58,10 +58,10 @@ pub(super) async fn start(engine: Engine, name: String, spec: StartSpec) -> Resu
     let (ended, is_ended) = watch::channel(false);
     let (read, write) = split(stream);
     let inside = Inside { engine: engine.clone(), container: container.id, id: spec.id };
-    let exit = watching.spawn(is_ended, inside.clone());
+    let fate = watching.spawn(is_ended, inside.clone());
     let subject = Subject::Exec { exec: made.id.clone() };
     // From here on an early return drops the control, which ends what may be running.
-    let control = DockerControl::new(Parts { inside, subject, io: spec.io, exit });
+    let control = DockerControl::new(Parts { inside, subject, io: spec.io, fate });
     let framing = framing(spec.io);
     let mut source = StreamSource::new(read, framing, ended);
     let pid = wait_until_there(&engine, &made.id, &mut source).await?;

@@ -23,18 +23,24 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use ptyard_core::ErrorCode;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Grounds, Io, KillReach, MissingDirectory, SizeKnown,
-    StartError, StartSpec, Started, Stdin,
+    Abilities, Backend, BoxFuture, CodeKnown, Earlier, EndsWith, Grounds, Io, KillReach, MissingDirectory,
+    Orphan, SizeKnown, StartError, StartSpec, Started, Stdin,
 };
 use serde_json::{Value, json};
 
 pub use self::address::{Address, AddressError};
+use self::api::{Made, escaped};
 use self::engine::Engine;
+use self::inside::Inside;
 use self::streams::Framing;
 use crate::shared::{start_error, undisturbed};
+
+/// The label by which a container of ours is known.
+const TERMINAL_LABEL: &str = "ptyard.terminal";
 
 /// What stands before the name of a container that is there.
 const CONTAINER: &str = "container=";
@@ -115,6 +121,13 @@ impl Backend for Docker {
         }
     }
 
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        if !orphan.has_ended {
+            tokio::spawn(clear(self.engine.clone(), self.place.clone(), orphan.id));
+        }
+        None
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let (engine, place) = (self.engine.clone(), self.place.clone());
         Box::pin(undisturbed(async move {
@@ -126,6 +139,34 @@ impl Backend for Docker {
                 }
             }
         }))
+    }
+}
+
+/// Ends what an earlier server started for this terminal: nobody can hear of it or type into it any more.
+async fn clear(engine: Engine, place: Place, id: TerminalId) {
+    let cleared = match &place {
+        Place::None => Ok(()),
+        Place::Image(_) => {
+            let filters = json!({ "label": [format!("{TERMINAL_LABEL}={id}")] }).to_string();
+            let path = format!("/containers/json?all=true&filters={}", escaped(&filters));
+            match engine.get::<Vec<Made>>(&path).await {
+                Ok(left) => {
+                    for Made { id } in &left {
+                        container::remove(&engine, id).await;
+                    }
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        }
+        Place::Container(name) => {
+            let inside = Inside { engine: engine.clone(), container: escaped(name), id };
+            inside.kill(Duration::ZERO).await.map(drop)
+        }
+    };
+    match cleared {
+        Ok(()) => tracing::info!(%id, "what was out of reach in a container was ended"),
+        Err(error) => tracing::warn!(%id, %error, "a program in a container may run that nobody can reach"),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::api::{Container, ExecState, escaped};
 use super::engine::{Engine, EngineError, Lines};
 use super::inside::Inside;
-use crate::shared::ExitWatch;
+use crate::shared::fate::Fate;
 
 /// How long to wait before an engine that cannot be reached is asked again, while output still comes.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -47,12 +47,6 @@ enum Now {
     Unreachable,
 }
 
-/// An end, and how many processes of the program outlived it.
-pub(super) struct Outcome {
-    pub(super) exit: ExitWatch,
-    pub(super) descendants: watch::Receiver<u32>,
-}
-
 impl Watching {
     /// Begins, before the program is started.
     pub(super) async fn begin(engine: &Engine, place: Place) -> Result<Self, EngineError> {
@@ -61,20 +55,19 @@ impl Watching {
     }
 
     /// Watches in a task of its own until the end is known. `output_ended` is told by the source.
-    pub(super) fn spawn(self, output_ended: watch::Receiver<bool>, inside: Inside) -> Outcome {
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
+    pub(super) fn spawn(self, output_ended: watch::Receiver<bool>, inside: Inside) -> Fate {
+        let (herald, fate) = Fate::new();
         tokio::spawn(async move {
             let is_exec = matches!(self.place, Place::Exec { .. });
             let known = self.until_the_end(output_ended).await;
             // With a container's first process everything in it ends. An exec can leave something behind, which the
             // engine does not show: it closes the output of a tty when the program ends, whoever else holds it.
             if is_exec && known.code.is_some() {
-                count.send_replace(inside.count().await.unwrap_or(0));
+                herald.left_behind(inside.count().await.unwrap_or(0));
             }
-            publish.send_replace(Some(known));
+            herald.ended(known);
         });
-        Outcome { exit, descendants }
+        fate
     }
 
     async fn until_the_end(mut self, mut output_ended: watch::Receiver<bool>) -> Exit {

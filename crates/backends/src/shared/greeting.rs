@@ -46,10 +46,11 @@ const END: &str = r"\007";
 /// Most that may come before the program does: banners and messages of the day.
 const MOST_HEARD: usize = 256 << 10;
 
-/// What the shell does when the program has ended.
+/// What the shell does when it has said its last word: that the program has ended, or does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Afterwards {
-    /// It waits for a line, so that the terminal stays until everything was heard.
+    /// It waits for a line, so that the terminal stays until everything was heard: the place forgets what a terminal
+    /// printed that is gone before it was told.
     Waits,
     /// It ends with the program's code.
     Ends,
@@ -99,7 +100,12 @@ impl Greeting {
 
     /// What listens for the end.
     pub(crate) fn ending(&self) -> Ending {
-        Ending { mark: format!("\x1b]7777;{}:end:", self.word).into_bytes(), held: Vec::new() }
+        Ending::of(&self.word)
+    }
+
+    /// The word by which all that is said is known.
+    pub(crate) fn word(&self) -> &str {
+        &self.word
     }
 
     /// Takes what came; says what it means, once per meaning, and leaves in `rest` what came behind the last word.
@@ -189,9 +195,14 @@ fn script(
         }
         script += &format!("export {name}={}\n", quoted(value));
     }
+    let waits = match then {
+        Afterwards::Waits => "IFS= read -r s; ",
+        Afterwards::Ends => "",
+    };
     if !spec.cwd.as_os_str().is_empty() {
         let cwd = quoted(&spec.cwd.to_string_lossy());
-        script += &format!("cd {cwd} 2>/dev/null || {{ printf '{BEGIN}{word}:cwd{END}'; exit 126; }}\n");
+        script +=
+            &format!("cd {cwd} 2>/dev/null || {{ printf '{BEGIN}{word}:cwd{END}'; {waits}exit 126; }}\n");
     }
     let argv: Vec<String> = spec.argv.iter().map(|argument| quoted(argument)).collect();
     let Some(program) = argv.first() else {
@@ -201,19 +212,21 @@ fn script(
         return Err(start_error(ErrorCode::InvalidArgument, "an argument holds a NUL character"));
     }
     script += &format!(
-        "command -v {program} >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:missing{END}'; exit 127; }}\n"
+        "command -v {program} >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:missing{END}'; {waits}exit 127; }}\n"
     );
     let argv = argv.join(" ");
-    let then = match then {
-        Afterwards::Waits => "IFS= read -r s",
-        Afterwards::Ends => "exit $code",
+    let end = format!("printf '{BEGIN}{word}:end:%s{END}' $code; ");
+    // For whoever was not there when it was said it is said again.
+    let end = match then {
+        Afterwards::Waits => format!("while {end}IFS= read -r s; do :; done; "),
+        Afterwards::Ends => end,
     };
     // An interrupt typed into the terminal reaches the shell too, which is to outlive it; the child gets the usual
     // handling back. The child is one of its own, so that its process is known and it alone becomes the program.
     script += &format!(
         "trap : HUP INT QUIT TERM TSTP; unset s t\n\
          sh -c 'printf \"{BEGIN}{word}:pid:%s{END}{BEGIN}{word}:go{END}\" $$; exec \"$@\"' sh {argv}\n\
-         code=$?; printf '{BEGIN}{word}:end:%s{END}' $code; {then}\n"
+         code=$?; {end}exit $code\n"
     );
     Ok(script)
 }
@@ -230,6 +243,11 @@ pub(crate) struct Ending {
 const CODE_BYTES: usize = 4;
 
 impl Ending {
+    /// What listens for the end of a program whose shell was given this word.
+    pub(crate) fn of(word: &str) -> Self {
+        Self { mark: format!("\x1b]7777;{word}:end:").into_bytes(), held: Vec::new() }
+    }
+
     /// Takes output; puts what is the program's into `output`, and says the code when it has come.
     pub(crate) fn hear(&mut self, bytes: &[u8], output: &mut Vec<u8>) -> Option<i32> {
         self.held.extend_from_slice(bytes);

@@ -8,20 +8,17 @@ use std::time::Duration;
 use ptyard_core::{Exit, Size, TerminalId};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
-use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::master::Host;
-use crate::shared::{End, ExitWatch, look_after};
+use crate::shared::fate::{Fate, Herald};
+use crate::shared::look_after;
 
 /// How long the script that looks after processes may take beyond the grace it was given.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long after a kill the end may take to be known; then the client is ended, and with it the channel.
 const END_LIMIT: Duration = Duration::from_secs(3);
-
-/// How long the far shell's word may be on its way after the client has ended.
-const WORD_LAGS: Duration = Duration::from_secs(1);
 
 /// Signals that may wait for the connection.
 const SIGNALS: usize = 16;
@@ -35,41 +32,19 @@ pub(super) struct SshControl {
     client: Shared,
     mark: String,
     io: Io,
-    exit: ExitWatch,
-    end: End,
-    descendants: watch::Receiver<u32>,
+    fate: Fate,
     signals: mpsc::Sender<(Signal, Target)>,
-    killed: watch::Sender<bool>,
-    runtime: Handle,
 }
 
 impl SshControl {
-    pub(super) fn new(
-        host: Arc<Host>,
-        client: Box<dyn Control>,
-        id: TerminalId,
-        io: Io,
-        end: watch::Receiver<Option<i32>>,
-    ) -> Self {
+    pub(super) fn new(host: Arc<Host>, client: Box<dyn Control>, id: TerminalId, io: Io) -> Self {
         let client = Arc::new(Mutex::new(client));
         let mark = format!("{TERMINAL_VARIABLE}={id}");
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
+        let (herald, fate) = Fate::new();
         let (signals, received) = mpsc::channel(SIGNALS);
-        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), end, publish, count));
+        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), herald));
         tokio::spawn(send_signals(Arc::clone(&host), mark.clone(), received));
-        Self {
-            host,
-            client,
-            mark,
-            io,
-            end: End::awaited(exit.clone()),
-            exit,
-            descendants,
-            signals,
-            killed: watch::Sender::new(false),
-            runtime: Handle::current(),
-        }
+        Self { host, client, mark, io, fate, signals }
     }
 
     fn client(&self) -> std::sync::MutexGuard<'_, Box<dyn Control>> {
@@ -77,38 +52,14 @@ impl SshControl {
     }
 }
 
-/// Publishes the end: the far shell's word for it, or `lost` when the client ended without.
-async fn watch_end(
-    host: Arc<Host>,
-    client: Shared,
-    mark: String,
-    mut end: watch::Receiver<Option<i32>>,
-    publish: watch::Sender<Option<Exit>>,
-    count: watch::Sender<u32>,
-) {
-    let client_ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx));
-    let code = tokio::select! {
-        biased;
-        code = said(&mut end) => code,
-        _client = client_ended => None,
-    };
-    let code = match code {
-        Some(code) => Some(code),
-        None => tokio::time::timeout(WORD_LAGS, said(&mut end)).await.ok().flatten(),
-    };
-    if code.is_some() {
+/// Publishes the end: the carrier's code is the far program's, and without one it is `lost`.
+async fn watch_end(host: Arc<Host>, client: Shared, mark: String, herald: Herald) {
+    let ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx)).await;
+    if ended.code.is_some() {
         let looked = host.look_after(&mark, &["count"], SCRIPT_LIMIT).await;
-        count.send_replace(looked.map_or(0, |output| look_after::report(&output).found));
+        herald.left_behind(looked.map_or(0, |output| look_after::report(&output).found));
     }
-    publish.send_replace(Some(code.map_or_else(Exit::lost, Exit::exited)));
-}
-
-/// What was said; nothing when the output ended without.
-async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
-    match end.wait_for(Option::is_some).await {
-        Ok(code) => *code,
-        Err(_) => None,
-    }
+    herald.ended(ended.code.map_or_else(Exit::lost, Exit::exited));
 }
 
 /// Sends signals one after the other, until the controls are gone.
@@ -123,18 +74,18 @@ async fn send_signals(host: Arc<Host>, mark: String, mut signals: mpsc::Receiver
 
 impl Control for SshControl {
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        self.end.poll(cx)
+        self.fate.poll(cx)
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
-        if matches!(self.io, Io::Tty(_)) && self.exit.borrow().is_some() {
+        if matches!(self.io, Io::Tty(_)) && self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         self.client().resize(size)
     }
 
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
@@ -145,8 +96,8 @@ impl Control for SshControl {
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
         let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
-        let (mut exit, killed) = (self.exit.clone(), self.killed.clone());
-        let ending = self.runtime.spawn(async move {
+        let mut exit = self.fate.exit();
+        self.fate.kill(async move {
             let arguments = ["kill", &look_after::tenths(grace)];
             let report = match host.look_after(&mark, &arguments, grace + SCRIPT_LIMIT).await {
                 Ok(output) => look_after::report(&output),
@@ -159,14 +110,12 @@ impl Control for SshControl {
                 let ending = client.lock().unwrap_or_else(PoisonError::into_inner).kill(Duration::ZERO);
                 ending.await;
             }
-            killed.send_replace(report.survivors.is_empty());
             report
-        });
-        Box::pin(async move { ending.await.unwrap_or_default() })
+        })
     }
 
     fn descendants(&mut self) -> u32 {
-        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+        self.fate.descendants()
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {
@@ -177,9 +126,8 @@ impl Control for SshControl {
 impl Drop for SshControl {
     fn drop(&mut self) {
         let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
-        let is_over = self.exit.borrow().as_ref().is_some_and(|exit| exit.code.is_some());
-        let nothing_left = is_over && (*self.killed.borrow() || *self.descendants.borrow() == 0);
-        self.runtime.spawn(async move {
+        let nothing_left = self.fate.nothing_left();
+        self.fate.spawn(async move {
             if !nothing_left && let Err(error) = host.look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
                 tracing::warn!(mark, %error, "the processes there may not have ended");
             }

@@ -1,7 +1,8 @@
 //! The connection to a host that all its programs share.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,9 @@ use crate::shared::{clients, look_after, start_error};
 
 /// How long a connection may take, jumps and logins included.
 const CONNECT_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a master may take to say that it is there.
+const CHECK_LIMIT: Duration = Duration::from_secs(5);
 
 /// Most that is read of what a client says about a failure.
 const MOST_SAID: u64 = 8 << 10;
@@ -40,7 +44,45 @@ pub(super) struct Hosts {
     by_name: ByName,
 }
 
-type Directory = Arc<OnceCell<tempfile::TempDir>>;
+type Directory = Arc<OnceCell<Sockets>>;
+
+/// Longest path of a directory of sockets. A socket's own has 108 bytes; the client takes 17 more while it makes one.
+const SOCKETS_BYTES: usize = 70;
+
+/// Where sockets are.
+enum Sockets {
+    /// Where the next server looks for them.
+    Known(PathBuf),
+    /// Where nobody does.
+    Own(tempfile::TempDir),
+}
+
+impl Sockets {
+    fn open(client: &Client) -> std::io::Result<Self> {
+        if let Some(known) = client.sockets.as_ref().filter(|path| path.as_os_str().len() <= SOCKETS_BYTES) {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(known)?;
+            return Ok(Self::Known(known.clone()));
+        }
+        tempfile::Builder::new().prefix("ptyard-ssh-").tempdir().map(Self::Own)
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Known(path) => path,
+            Self::Own(directory) => directory.path(),
+        }
+    }
+}
+
+/// The same name for the same host and client, and hardly for any other (FNV-1a): whether it is the right one, its
+/// master says when it is asked.
+fn name_of(base: &[String], host: &str) -> String {
+    let bytes = base.iter().map(String::as_bytes).chain([host.as_bytes()]).flatten();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
 
 impl Hosts {
     pub(super) fn new(client: Client) -> Self {
@@ -75,8 +117,24 @@ pub(super) struct Host {
 }
 
 struct Master {
-    process: Child,
+    process: Process,
     connection: Connection,
+}
+
+/// Who runs it.
+enum Process {
+    Ours(Child),
+    /// An earlier server's, which nobody waits for.
+    Found,
+}
+
+impl Drop for Master {
+    fn drop(&mut self) {
+        if let Process::Found = self.process {
+            // Ours is ended with its guard.
+            let _gone = self.connection.ask("exit").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        }
+    }
 }
 
 /// A connection that stands, for clients that use it.
@@ -98,6 +156,20 @@ impl Connection {
         argv
     }
 
+    /// A client that asks the master something.
+    fn ask(&self, what: &str) -> std::process::Command {
+        let mut command = clients::command(&self.base[0]).into_std();
+        command.args(&self.base[1..]).arg("-S").arg(&self.socket);
+        command.args(["-O", what, "--", &self.host]);
+        command
+    }
+
+    /// Whether there is a master that answers.
+    async fn is_there(&self) -> bool {
+        let asked = clients::run(self.ask("check").into(), CHECK_LIMIT).await;
+        asked.is_ok_and(|output| output.status.success())
+    }
+
     /// The environment of a client.
     pub(super) fn environment(&self) -> BTreeMap<String, String> {
         let command = clients::command("ssh");
@@ -113,13 +185,22 @@ impl Host {
         &self.name
     }
 
+    /// The command of the process that carries the streams of a client.
+    pub(super) fn carrier(&self) -> &[String] {
+        &self.client.carrier
+    }
+
     /// The connection, which is made if there is none or if it broke.
     pub(super) async fn connection(&self) -> Result<Connection, StartError> {
         let mut current = self.master.lock().await;
-        if let Some(master) = current.as_mut()
-            && matches!(master.process.try_wait(), Ok(None))
-        {
-            return Ok(master.connection.clone());
+        if let Some(master) = current.as_mut() {
+            let is_there = match &mut master.process {
+                Process::Ours(process) => matches!(process.try_wait(), Ok(None)),
+                Process::Found => master.connection.is_there().await,
+            };
+            if is_there {
+                return Ok(master.connection.clone());
+            }
         }
         *current = None;
         let master = self.connect().await?;
@@ -136,18 +217,27 @@ impl Host {
             };
             start_error(code, format!("ssh {}: {why}", self.name))
         };
-        let mut random = [0; 6];
-        getrandom::fill(&mut random).map_err(|error| refused(error.to_string()))?;
-        let socket: String = random.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
-        let made = async || tempfile::Builder::new().prefix("ptyard-ssh-").tempdir();
-        let directory = self.directory.get_or_try_init(made).await;
-        let socket = directory.map_err(|error| refused(error.to_string()))?.path().join(socket);
         let mut base = vec!["ssh".to_owned()];
         if let Some(configuration) = &self.client.configuration {
             base.extend(["-F".to_owned(), configuration.display().to_string()]);
         }
         for option in OPTIONS {
             base.extend(["-o".to_owned(), (*option).to_owned()]);
+        }
+        let directory = self.directory.get_or_try_init(async || Sockets::open(&self.client)).await;
+        let directory = directory.map_err(|error| refused(error.to_string()))?.path();
+        let connection = Connection {
+            socket: directory.join(name_of(&base, &self.name)),
+            base: base.clone(),
+            host: self.name.clone(),
+        };
+        let socket = connection.socket.clone();
+        if socket.exists() {
+            if connection.is_there().await {
+                return Ok(Master { process: Process::Found, connection });
+            }
+            // Of a master that was killed.
+            let _none = std::fs::remove_file(&socket);
         }
         let mut command = clients::command(&base[0]);
         command
@@ -184,8 +274,7 @@ impl Host {
                 tokio::io::copy(&mut errors, &mut elsewhere)
             );
         });
-        let connection = Connection { base, socket, host: self.name.clone() };
-        Ok(Master { process, connection })
+        Ok(Master { process: Process::Ours(process), connection })
     }
 
     /// Runs the script that looks after processes there. It goes as input, so that no shell has to quote it.

@@ -4,7 +4,7 @@
 //! One connection per host, its *master*, is kept for all programs there; each program is a channel of it, through a
 //! client of its own under the local backend, whose tty carries size and bytes as they are. What the protocol's client
 //! does not tell (the process, how the program ended, that it began at all) the far shell says: see
-//! `shared::greeting`.
+//! `shared::greeting`. Client and master outlive this server where a keeper holds the client: see `carry`.
 //!
 //! # Invariants
 //! 1. Nobody is asked anything (`BatchMode`): a host key that is not known, or a password that would be needed, is a
@@ -12,6 +12,7 @@
 //! 2. Neither arguments nor variables of a program stand on a command line, here or there.
 //! 3. An end without the far shell's word for it is `lost`, whatever code the client ends with.
 
+mod carry;
 mod control;
 mod master;
 mod streams;
@@ -24,12 +25,13 @@ use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, Ceilings, CodeKnown, EndsWith, Grounds, Io, KillReach, Questions, Sink,
-    Source, StartError, StartSpec, Started, Stdin,
+    Abilities, Backend, BoxFuture, Ceilings, CodeKnown, Earlier, EndsWith, Grounds, Io, KillReach, Orphan,
+    Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
 };
 use ptyard_terminal::local::LocalBackend;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::OnceCell;
 
+pub use self::carry::carry;
 use self::control::SshControl;
 use self::master::{Host, Hosts};
 use self::streams::{SshSink, SshSource};
@@ -44,14 +46,19 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 pub struct Client {
     /// A configuration in place of the user's own (`-F`).
     pub configuration: Option<PathBuf>,
+    /// The command that calls [`carry`] with the arguments behind it.
+    pub carrier: Vec<String>,
+    /// Where the sockets of masters are, for the next server to find; a directory of its own when there is none, or
+    /// when its name is too long for a socket.
+    pub sockets: Option<PathBuf>,
 }
 
 /// Runs programs on other machines.
 #[derive(Clone)]
 pub struct Ssh {
     hosts: Arc<Hosts>,
-    /// Clients run here. Made for the first of them, and so is nothing that nobody needs.
-    local: Arc<OnceCell<LocalBackend>>,
+    /// Clients run here: on what it was given to stand on, else on what is made for the first of them.
+    local: Arc<OnceCell<Arc<dyn Backend>>>,
     host: Option<String>,
 }
 
@@ -105,15 +112,31 @@ impl Backend for Ssh {
         Box::pin(undisturbed(async move {
             let host =
                 host.ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
-            let local = local.get_or_try_init(async || LocalBackend::new()).await.map_err(|error| {
+            let own = async || LocalBackend::new().map(|local| Arc::new(local) as Arc<dyn Backend>);
+            let local = local.get_or_try_init(own).await.map_err(|error| {
                 start_error(ErrorCode::SpawnFailed, format!("clients cannot be kept together here: {error}"))
             })?;
-            start(&hosts.host(&host), local, spec).await
+            start(&hosts.host(&host), local.as_ref(), spec).await
         }))
+    }
+
+    fn stand_on(&self, local: &Arc<dyn Backend>) {
+        // One that was there before has programs.
+        let _was_there = self.local.set(Arc::clone(local));
+    }
+
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        let host = self.hosts.host(self.host.as_deref()?);
+        let Earlier { id, started, unseen_from } = orphan.kept?;
+        let sink = started.sink.map(|sink| Box::new(SshSink::new(sink, orphan.io)) as Box<dyn Sink>);
+        let control = SshControl::new(host, started.control, id, orphan.io);
+        // The process id here is the carrier's, and the far one nobody wrote down.
+        let started = Started { sink, control: Box::new(control), pid: None, ..started };
+        Some(Earlier { id, started, unseen_from })
     }
 }
 
-async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Result<Started, StartError> {
+async fn start(host: &Arc<Host>, local: &dyn Backend, spec: StartSpec) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("nothing there holds programs to limits for us".to_owned()))?;
     let connection = host.connection().await?;
@@ -124,13 +147,10 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
         Io::Pipes(_) => Io::Pipes(Stdin::Pipe),
     };
     let far = format!("exec sh -c '{}'", greeting.greeter());
-    let mut argv = connection.client(matches!(io, Io::Tty(_)));
+    let mut argv = host.carrier().to_vec();
+    argv.push(greeting.word().to_owned());
+    argv.extend(connection.client(matches!(io, Io::Tty(_))));
     argv.push(far);
-    if matches!(io, Io::Tty(_)) {
-        // Transparent from its first moment on: the client would make it so only some time after it connected.
-        let raw = ["sh", "-c", "stty raw -echo; exec \"$@\"", "sh"];
-        argv.splice(0..0, raw.map(str::to_owned));
-    }
     let client = StartSpec {
         id: spec.id,
         argv,
@@ -158,16 +178,14 @@ async fn start(host: &Arc<Host>, local: &LocalBackend, spec: StartSpec) -> Resul
     if spec.io == Io::Pipes(Stdin::Null) {
         let _closed = poll_fn(|cx| sink.poll_close(cx)).await;
     }
-    let (ended, end) = watch::channel(None);
-    let source = SshSource::new(source, greeting.ending(), ended, &rest);
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(SshSink::new(sink, io))),
     };
     Ok(Started {
-        source: Box::new(source),
+        source: Box::new(SshSource::new(source, rest)),
         sink,
-        control: Box::new(SshControl::new(Arc::clone(host), control, spec.id, spec.io, end)),
+        control: Box::new(SshControl::new(Arc::clone(host), control, spec.id, spec.io)),
         questions: Questions::Ours,
         pid: Some(pid),
         unheld,

@@ -4,74 +4,29 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use ptyard_terminal::backend::{ControlError, Io, Sink, Source};
-use tokio::sync::watch;
 
-use crate::shared::greeting::Ending;
-
-/// Output: the client's, without the far shell's last word.
+/// Output: the carrier's, behind what came with the far shell's greeting.
 pub(super) struct SshSource {
-    client: Box<dyn Source>,
-    ending: Option<Ending>,
-    ended: watch::Sender<Option<i32>>,
-    current: Vec<u8>,
+    carrier: Box<dyn Source>,
+    first: Vec<u8>,
     read: usize,
-    room: Vec<u8>,
 }
-
-/// Bytes read from the client at a time.
-const ROOM: usize = 64 << 10;
 
 impl SshSource {
     /// `first` came before the source was made.
-    pub(super) fn new(
-        client: Box<dyn Source>,
-        ending: Ending,
-        ended: watch::Sender<Option<i32>>,
-        first: &[u8],
-    ) -> Self {
-        let mut source =
-            Self { client, ending: Some(ending), ended, current: Vec::new(), read: 0, room: vec![0; ROOM] };
-        source.take(first);
-        source
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        self.current.clear();
-        self.read = 0;
-        match &mut self.ending {
-            Some(ending) => {
-                if let Some(code) = ending.hear(bytes, &mut self.current) {
-                    self.ended.send_replace(Some(code));
-                }
-            }
-            None => self.current.extend_from_slice(bytes),
-        }
+    pub(super) fn new(carrier: Box<dyn Source>, first: Vec<u8>) -> Self {
+        Self { carrier, first, read: 0 }
     }
 }
 
 impl Source for SshSource {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-        while self.read == self.current.len() {
-            let mut room = std::mem::take(&mut self.room);
-            let read = self.client.poll_read(cx, &mut room);
-            if let Poll::Ready(Ok(n @ 1..)) = read {
-                self.take(&room[..n]);
-            }
-            self.room = room;
-            match ready!(read) {
-                Ok(0) => {
-                    let held = self.ending.take().map(|mut ending| ending.rest()).unwrap_or_default();
-                    if held.is_empty() {
-                        return Poll::Ready(Ok(0));
-                    }
-                    (self.current, self.read) = (held, 0);
-                }
-                Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
+        let left = &self.first[self.read..];
+        if left.is_empty() {
+            return self.carrier.poll_read(cx, into);
         }
-        let taken = into.len().min(self.current.len() - self.read);
-        into[..taken].copy_from_slice(&self.current[self.read..self.read + taken]);
+        let taken = into.len().min(left.len());
+        into[..taken].copy_from_slice(&left[..taken]);
         self.read += taken;
         Poll::Ready(Ok(taken))
     }

@@ -1,24 +1,22 @@
 //! The remaining controls of a program in a pane. The server is on this machine, so its processes are ours to see.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{BoxFuture, Control, ControlError, KillReport, Signal, Target, TtyState};
+use ptyard_terminal::backend::{
+    BoxFuture, Control, ControlError, KillReport, Removal, Signal, Target, TtyState,
+};
 use ptyard_terminal::local::OtherProcess;
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
-use rustix::fs::{Mode, OFlags};
-use rustix::termios::Termios;
-use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-use super::Found;
+use super::joined::{Joined, Joining, line_discipline};
 use super::link::{Link, TmuxError};
 use super::protocol::Pane;
-use crate::shared::{End, ExitWatch, clients, look_after};
+use super::server::{OPTION, SESSION};
+use crate::shared::fate::{Fate, Herald};
+use crate::shared::{clients, look_after};
 
 /// How long the script that looks after processes may take beyond the grace it was given.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
@@ -26,12 +24,15 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 /// How long after a process has ended the server may take to know how.
 const STATUS_LIMIT: Duration = Duration::from_secs(2);
 
+/// How long a program whose pane was closed may take to leave by itself.
+const HANG_UP_GRACE: Duration = Duration::from_secs(2);
+
 /// How long after a kill the end may take to be known.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Whose the pane is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Owner {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
     /// Ours: it goes with the program.
     Us,
     /// Somebody else's: it is left as it is.
@@ -40,94 +41,63 @@ enum Owner {
 
 /// Controls of one program. Dropped, they close the pane if it is ours.
 pub(super) struct TmuxControl {
-    pane: Pane,
-    pid: u32,
-    /// `None` when it had ended before it could be looked at.
-    process: Option<Arc<OtherProcess>>,
-    tty: PathBuf,
-    window: String,
-    link: Link,
-    mark: String,
+    place: Joining,
+    id: TerminalId,
     owner: Owner,
-    exit: ExitWatch,
-    end: End,
-    descendants: watch::Receiver<u32>,
+    fate: Fate,
+    /// The size that was asked for.
     size: watch::Sender<Option<Size>>,
-    killed: watch::Sender<bool>,
-    runtime: Handle,
+    /// Sizes that somebody else has set.
+    sizes: mpsc::Receiver<Size>,
 }
 
 impl TmuxControl {
-    /// Of a program that was started with the variable that marks it.
-    pub(super) fn own(
-        link: Link,
-        found: &Found,
-        pid: u32,
+    /// Of a program in a pane that is, or will be, at this place. Sizes that the pane takes come through `sizes`.
+    pub(super) fn new(
+        place: Joining,
         id: TerminalId,
-        end: watch::Receiver<Option<i32>>,
-    ) -> Self {
-        let process = OtherProcess::new(pid).ok().map(Arc::new);
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
-        let mark = format!("{TERMINAL_VARIABLE}={id}");
-        tokio::spawn(own_end(link.clone(), found.pane, mark.clone(), end, publish, count));
-        Self::new(link, found, (pid, process), mark, Owner::Us, exit, descendants)
-    }
-
-    /// Of a program that was there before.
-    pub(super) fn adopted(link: Link, found: &Found) -> io::Result<Self> {
-        let process = Arc::new(OtherProcess::new(found.pid)?);
-        let (publish, exit) = watch::channel(None);
-        let (count, descendants) = watch::channel(0);
-        let watched = Arc::clone(&process);
-        let (end_link, pane) = (link.clone(), found.pane);
-        tokio::spawn(async move {
-            let known = end_of(&end_link, pane, &watched).await;
-            publish.send_replace(Some(known));
-        });
-        drop(count);
-        let mark = format!("pid:{}", found.pid);
-        Ok(Self::new(link, found, (found.pid, Some(process)), mark, Owner::Others, exit, descendants))
-    }
-
-    fn new(
-        link: Link,
-        found: &Found,
-        (pid, process): (u32, Option<Arc<OtherProcess>>),
-        mark: String,
         owner: Owner,
-        exit: ExitWatch,
-        descendants: watch::Receiver<u32>,
+        fate: Fate,
+        sizes: mpsc::Receiver<Size>,
     ) -> Self {
-        let (size, sizes) = watch::channel(None);
-        tokio::spawn(resize(link.clone(), found.window.clone(), found.pane, sizes));
-        Self {
-            pane: found.pane,
-            pid,
-            process,
-            tty: found.tty.clone(),
-            window: found.window.clone(),
-            link,
-            mark,
-            owner,
-            end: End::awaited(exit.clone()),
-            exit,
-            descendants,
-            size,
-            killed: watch::Sender::new(false),
-            runtime: Handle::current(),
+        let (size, asked) = watch::channel(None);
+        tokio::spawn(resize(place.clone(), asked));
+        Self { place, id, owner, fate, size, sizes }
+    }
+}
+
+/// The word by which the processes of a program are found.
+fn mark_of(owner: Owner, id: TerminalId, joined: &Joined) -> String {
+    match owner {
+        Owner::Us => mark(id),
+        Owner::Others => format!("pid:{}", joined.pid),
+    }
+}
+
+/// The variable that the programs of a terminal are born with.
+pub(super) fn mark(id: TerminalId) -> String {
+    format!("{TERMINAL_VARIABLE}={id}")
+}
+
+/// Passes sizes on that a pane takes, the last one for certain.
+pub(super) async fn pass_sizes(mut seen: watch::Receiver<Option<Size>>, sizes: mpsc::Sender<Size>) {
+    while seen.changed().await.is_ok() {
+        let size = *seen.borrow_and_update();
+        if let Some(size) = size
+            && sizes.send(size).await.is_err()
+        {
+            return;
         }
     }
 }
 
 /// Publishes the end of a program of ours, as its shell says it behind the last byte of output.
-async fn own_end(
+pub(super) async fn own_end(
     link: Link,
     pane: Pane,
     mark: String,
     mut end: watch::Receiver<Option<i32>>,
-    publish: watch::Sender<Option<Exit>>,
-    count: watch::Sender<u32>,
+    herald: Herald,
 ) {
     let code = tokio::select! {
         biased;
@@ -135,16 +105,26 @@ async fn own_end(
         // A program may outlive its server, but nobody can reach it any more, or learn how it ends.
         _ = link.gone() => None,
     };
+    if code.is_none() && !link.is_gone() {
+        // Somebody closed the pane. Its shell would not pass the hang-up on.
+        let grace = look_after::tenths(HANG_UP_GRACE);
+        let ended = clients::look_after(&mark, &["kill", &grace], HANG_UP_GRACE + SCRIPT_LIMIT).await;
+        if let Err(error) = ended {
+            tracing::warn!(mark, %error, "the processes of a closed pane may not have ended");
+        }
+    }
     if code.is_some() {
         let looked = clients::look_after(&mark, &["count"], SCRIPT_LIMIT).await;
         let left = looked.map_or(0, |output| look_after::report(&output).found);
-        count.send_replace(left);
+        herald.left_behind(left);
         if left == 0 {
-            // Nobody is left who could print.
+            // Nobody is left who could print, and all that was printed came before the word. The pane goes before the end
+            // is told: whoever hears of that may be the last who does anything here.
             link.forget(pane);
+            let _gone = link.ask(format!("kill-pane -t {pane}")).await;
         }
     }
-    publish.send_replace(Some(code.map_or_else(Exit::lost, Exit::exited)));
+    herald.ended(code.map_or_else(Exit::lost, Exit::exited));
 }
 
 /// What was said, or nothing when the pane went with whoever would have.
@@ -157,7 +137,7 @@ async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
 
 /// Waits for the end of a process that was there before, and asks the server, whose child it was, how it ended. A pane
 /// that does not remain takes that with it.
-async fn end_of(link: &Link, pane: Pane, process: &OtherProcess) -> Exit {
+pub(super) async fn end_of(link: &Link, pane: Pane, process: &OtherProcess) -> Exit {
     tokio::select! {
         biased;
         () = process.ended() => {}
@@ -205,7 +185,9 @@ fn unknown() -> Exit {
 }
 
 /// Carries out changes of the size; of several only the last one counts.
-async fn resize(link: Link, window: String, pane: Pane, mut sizes: watch::Receiver<Option<Size>>) {
+async fn resize(mut place: Joining, mut sizes: watch::Receiver<Option<Size>>) {
+    let Some(joined) = place.joined().await else { return };
+    let Joined { link, pane, window, .. } = &*joined;
     while sizes.changed().await.is_ok() {
         let size = *sizes.borrow_and_update();
         let Some(size) = size else { continue };
@@ -219,13 +201,6 @@ async fn resize(link: Link, window: String, pane: Pane, mut sizes: watch::Receiv
     }
 }
 
-/// Whether input is edited by lines, and echoed.
-pub(super) fn line_discipline(tty: &Path) -> Option<Termios> {
-    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let tty = rustix::fs::open(tty, flags, Mode::empty()).ok()?;
-    rustix::termios::tcgetattr(&tty).ok()
-}
-
 /// The group in the foreground of a process's tty, and the process's own.
 fn groups(pid: u32) -> Option<(u32, Option<u32>)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -237,11 +212,11 @@ fn groups(pid: u32) -> Option<(u32, Option<u32>)> {
 
 impl Control for TmuxControl {
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        self.end.poll(cx)
+        self.fate.poll(cx)
     }
 
     fn resize(&mut self, size: Size) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
         self.size.send_replace(Some(size));
@@ -249,13 +224,17 @@ impl Control for TmuxControl {
     }
 
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
-        if self.exit.borrow().is_some() {
+        if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
+        let joined = self.place.now().ok_or_else(|| ControlError::Os {
+            action: "send the signal",
+            message: "the pane is still being looked for".to_owned(),
+        })?;
         let sent = match target {
-            Target::Program => self.process.as_ref().ok_or(ControlError::Exited)?.signal(signal),
+            Target::Program => joined.process.as_ref().ok_or(ControlError::Exited)?.signal(signal),
             Target::ForegroundGroup => {
-                let (own, front) = groups(self.pid).ok_or(ControlError::Exited)?;
+                let (own, front) = groups(joined.pid).ok_or(ControlError::Exited)?;
                 OtherProcess::signal_group(front.unwrap_or(own), signal)
             }
         };
@@ -268,8 +247,11 @@ impl Control for TmuxControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (mark, mut exit, killed) = (self.mark.clone(), self.exit.clone(), self.killed.clone());
-        let ending = self.runtime.spawn(async move {
+        let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
+        let mut exit = self.fate.exit();
+        self.fate.kill(async move {
+            let Some(joined) = place.joined().await else { return KillReport::default() };
+            let mark = mark_of(owner, id, &joined);
             let arguments = ["kill", &look_after::tenths(grace)];
             let output = clients::look_after(&mark, &arguments, grace + SCRIPT_LIMIT).await;
             let report = output.map(|output| look_after::report(&output)).unwrap_or_else(|error| {
@@ -277,38 +259,59 @@ impl Control for TmuxControl {
                 KillReport::default()
             });
             let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
-            killed.send_replace(report.survivors.is_empty());
             report
-        });
-        Box::pin(async move { ending.await.unwrap_or_default() })
+        })
     }
 
     fn descendants(&mut self) -> u32 {
-        if *self.killed.borrow() { 0 } else { *self.descendants.borrow() }
+        self.fate.descendants()
+    }
+
+    fn poll_size(&mut self, cx: &mut Context<'_>) -> Poll<Size> {
+        match self.sizes.poll_recv(cx) {
+            Poll::Ready(Some(size)) => Poll::Ready(size),
+            // Nobody follows the pane any more.
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn removal(&self) -> Removal {
+        match self.owner {
+            Owner::Us => Removal::Ends,
+            Owner::Others => Removal::LetsGo,
+        }
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {
-        let modes = line_discipline(&self.tty)?;
-        let (own, front) = groups(self.pid)?;
+        let joined = self.place.now()?;
+        let modes = line_discipline(&joined.tty)?;
+        let (own, front) = groups(joined.pid)?;
         Some(TtyState::of(&modes, front, own))
     }
 }
 
 impl Drop for TmuxControl {
     fn drop(&mut self) {
-        let (link, pane, window) = (self.link.clone(), self.pane, self.window.clone());
-        let (owner, mark) = (self.owner.clone(), self.mark.clone());
-        self.runtime.spawn(async move {
-            link.forget(pane);
+        let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
+        let nothing_left = self.fate.nothing_left();
+        self.fate.spawn(async move {
+            let Some(joined) = place.joined().await else { return };
+            let Joined { link, pane, window, .. } = &*joined;
+            link.forget(*pane);
             match owner {
                 Owner::Us => {
-                    if let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
+                    let mark = mark(id);
+                    if !nothing_left
+                        && let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await
+                    {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
-                    let _gone = link.ask(format!("kill-window -t {window}")).await;
+                    // Not the window: a person may have made another pane in it.
+                    let _gone = link.ask(format!("kill-pane -t {pane}")).await;
                 }
                 Owner::Others => {
-                    let _gone = link.ask(format!("unlink-window -t '=ptyard:{window}'")).await;
+                    let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;
+                    let _gone = link.ask(format!("unlink-window -t '={SESSION}:{window}'")).await;
                 }
             }
         });

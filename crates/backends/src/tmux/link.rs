@@ -4,15 +4,19 @@
 //! 1. Answers come in the order of the commands, so the oldest waiting command is the one that is answered.
 //! 2. Output of a pane that is followed is handed on or waited with, never dropped: while a follower does not take what
 //!    its queue cannot hold, nothing more is read, and then the server stops reading its panes.
+//! 3. Output of a pane that is gone ends. The server does not say when one goes; when a window is closed or changed, it
+//!    is asked for all there are.
 
 use std::collections::{HashMap, VecDeque};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ptyard_core::Size;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::joined::size;
 use super::protocol::{Line, Pane, Within, unescaped};
 
 /// Commands that may wait to be written; further callers wait outside.
@@ -24,13 +28,33 @@ const PIECES: usize = 256;
 /// Output of a pane, piece by piece.
 pub(super) type Pieces = mpsc::Receiver<Vec<u8>>;
 
-/// What to do with the pane that an answer names.
+/// What to do with the panes that an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Follow {
+pub(super) enum Follow {
     /// It is not looked for.
     Nothing,
     /// Its output is followed from now on: the answer's first word is the pane.
     Named,
+    /// The answer names all panes there are, with their sizes: output of the others has ended.
+    All,
+}
+
+/// What to ask for that.
+const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height}'";
+
+/// A pane that is followed.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) pieces: Pieces,
+    /// Its size whenever that may have changed.
+    pub(super) size: watch::Receiver<Option<Size>>,
+}
+
+/// The other ends of it.
+#[derive(Debug)]
+struct Follower {
+    pieces: mpsc::Sender<Vec<u8>>,
+    size: watch::Sender<Option<Size>>,
 }
 
 /// An answer.
@@ -38,14 +62,16 @@ enum Follow {
 pub(super) struct Answer {
     /// Its lines.
     pub(super) text: String,
-    /// Output of the pane that is followed from now on.
-    pub(super) pieces: Option<Pieces>,
+    /// The pane that is followed from now on.
+    pub(super) followed: Option<Followed>,
 }
 
+type Reply = oneshot::Sender<Result<Answer, TmuxError>>;
+
+/// Commands that are carried out in one step: nothing is printed in between. The first that fails is the last.
 struct Asked {
-    text: String,
-    follow: Follow,
-    reply: oneshot::Sender<Result<Answer, TmuxError>>,
+    line: String,
+    replies: Vec<(Follow, Reply)>,
 }
 
 /// Why tmux did not do it.
@@ -59,7 +85,7 @@ pub(super) enum TmuxError {
     Gone(String),
 }
 
-type Panes = Arc<Mutex<HashMap<Pane, mpsc::Sender<Vec<u8>>>>>;
+type Panes = Arc<Mutex<HashMap<Pane, Follower>>>;
 
 /// A client that is connected.
 #[derive(Debug, Clone)]
@@ -81,16 +107,20 @@ impl Link {
         let (say_gone, gone) = watch::channel(None);
         let panes = Panes::default();
         let waiting = Arc::default();
+        let (closed, closes) = watch::channel(());
         let reader = Reader {
             output: BufReader::with_capacity(64 << 10, output),
             waiting: Arc::clone(&waiting),
             panes: Arc::clone(&panes),
+            closed,
         };
         let followed = Arc::clone(&panes);
+        let looking = tokio::spawn(look_for_panes(commands.downgrade(), closes));
         tokio::spawn(async move {
             let writing = tokio::spawn(write(input, asked, Arc::clone(&waiting)));
             let why = reader.read().await;
             writing.abort();
+            looking.abort();
             say_gone.send_replace(Some(why.clone()));
             end(client, &waiting, &followed, &why);
         });
@@ -121,11 +151,31 @@ impl Link {
     }
 
     async fn send(&self, text: String, follow: Follow) -> Result<Answer, TmuxError> {
-        debug_assert!(!text.contains('\n'), "a command is one line");
-        let (reply, answer) = oneshot::channel();
+        let [answer] = self.ask_at_once([(text, follow)]).await;
+        answer
+    }
+
+    /// Gives commands that are carried out in one step, and waits for the answers.
+    pub(super) async fn ask_at_once<const N: usize>(
+        &self,
+        commands: [(String, Follow); N],
+    ) -> [Result<Answer, TmuxError>; N] {
+        debug_assert!(commands.iter().all(|(text, _)| !text.contains('\n')), "a command is one line");
         let gone = || TmuxError::Gone(self.gone.borrow().clone().unwrap_or_default());
-        self.commands.send(Asked { text, follow, reply }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let line = commands.each_ref().map(|(text, _)| text.as_str()).join(" ; ") + "\n";
+        let (mut replies, mut answers) = (Vec::with_capacity(N), Vec::with_capacity(N));
+        for (_, follow) in commands {
+            let (reply, answer) = oneshot::channel();
+            replies.push((follow, reply));
+            answers.push(answer);
+        }
+        // When it cannot be sent, the replies are dropped.
+        let _gone = self.commands.send(Asked { line, replies }).await;
+        let mut all = Vec::with_capacity(N);
+        for answer in answers {
+            all.push(answer.await.unwrap_or_else(|_| Err(gone())));
+        }
+        all.try_into().unwrap_or_else(|_| std::array::from_fn(|_| Err(gone())))
     }
 
     /// Stops following a pane: its output ends.
@@ -134,23 +184,45 @@ impl Link {
     }
 }
 
-type Waiting = Arc<Mutex<VecDeque<(Follow, oneshot::Sender<Result<Answer, TmuxError>>)>>>;
+/// Who waits, and how many more of the same step do behind it.
+type Waiting = Arc<Mutex<VecDeque<(Follow, Reply, usize)>>>;
 
 async fn write(mut input: ChildStdin, mut asked: mpsc::Receiver<Asked>, waiting: Waiting) {
-    while let Some(Asked { mut text, follow, reply }) = asked.recv().await {
-        text.push('\n');
-        waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back((follow, reply));
-        if input.write_all(text.as_bytes()).await.is_err() {
+    while let Some(Asked { line, replies }) = asked.recv().await {
+        {
+            let (mut waiting, mut behind) =
+                (waiting.lock().unwrap_or_else(PoisonError::into_inner), replies.len());
+            for (follow, reply) in replies {
+                behind -= 1;
+                waiting.push_back((follow, reply, behind));
+            }
+        }
+        if input.write_all(line.as_bytes()).await.is_err() {
             return;
         }
     }
     // Nobody can ask any more: the end of the input lets the client go.
 }
 
+/// Asks for all panes whenever one may be gone, as long as anybody else can ask.
+async fn look_for_panes(commands: mpsc::WeakSender<Asked>, mut closes: watch::Receiver<()>) {
+    while closes.changed().await.is_ok() {
+        let Some(commands) = commands.upgrade() else { return };
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked { line: format!("{ALL}\n"), replies: vec![(Follow::All, reply)] };
+        if commands.send(asked).await.is_err() {
+            return;
+        }
+        drop(commands);
+        let _dealt_with_in_its_order = answer.await;
+    }
+}
+
 struct Reader {
     output: BufReader<ChildStdout>,
     waiting: Waiting,
     panes: Panes,
+    closed: watch::Sender<()>,
 }
 
 impl Reader {
@@ -183,6 +255,9 @@ impl Reader {
                 Line::Pause(pane) => {
                     tracing::warn!(%pane, "tmux left output out: it was not taken for too long");
                 }
+                Line::Closed => {
+                    self.closed.send_replace(());
+                }
                 Line::Exit(b"") => "it let us go".clone_into(&mut why),
                 Line::Exit(reason) => why = String::from_utf8_lossy(reason).into_owned(),
                 Line::Other(text) if within == Within::Answer => {
@@ -195,24 +270,52 @@ impl Reader {
     }
 
     fn answered(&self, text: String, done: bool) {
-        let asked = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some((follow, reply)) = asked else { return };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((follow, reply, behind)) = waiting.pop_front() else { return };
         if !done {
-            let _nobody = reply.send(Err(TmuxError::Refused(text.trim_end().to_owned())));
+            let error = TmuxError::Refused(text.trim_end().to_owned());
+            // What stood behind it in the same step is not carried out, and not answered.
+            for (_, reply, _) in waiting.drain(..behind) {
+                let _nobody = reply.send(Err(error.clone()));
+            }
+            let _nobody = reply.send(Err(error));
             return;
         }
-        let pane = text.split_whitespace().next().and_then(|word| Pane::parse(word.as_bytes()));
-        let pieces = pane.filter(|_| follow == Follow::Named).map(|pane| {
-            let (sender, pieces) = mpsc::channel(PIECES);
-            self.panes.lock().unwrap_or_else(PoisonError::into_inner).insert(pane, sender);
-            pieces
-        });
+        drop(waiting);
+        let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = match follow {
+            Follow::Nothing => None,
+            Follow::Named => {
+                let word = text.split_whitespace().next().unwrap_or_default();
+                Pane::parse(word.as_bytes()).map(|pane| {
+                    let (sender, pieces) = mpsc::channel(PIECES);
+                    let (say_size, size) = watch::channel(None);
+                    panes.insert(pane, Follower { pieces: sender, size: say_size });
+                    Followed { pieces, size }
+                })
+            }
+            Follow::All => {
+                let all: HashMap<Pane, Option<Size>> = text.lines().filter_map(pane_with_size).collect();
+                panes.retain(|pane, follower| {
+                    let known = all.get(pane);
+                    if let Some(size) = known {
+                        follower.size.send_if_modified(|before| std::mem::replace(before, *size) != *size);
+                    }
+                    known.is_some()
+                });
+                None
+            }
+        };
+        drop(panes);
         // A caller that is gone leaves a pane that it asked for to itself: see `Window`.
-        let _nobody = reply.send(Ok(Answer { text, pieces }));
+        let _nobody = reply.send(Ok(Answer { text, followed }));
     }
 
     async fn printed(&self, pane: Pane, bytes: Vec<u8>) {
-        let follower = self.panes.lock().unwrap_or_else(PoisonError::into_inner).get(&pane).cloned();
+        let follower = {
+            let panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+            panes.get(&pane).map(|follower| follower.pieces.clone())
+        };
         if let Some(follower) = follower {
             // Fails when nobody follows any more.
             let _left = follower.send(bytes).await;
@@ -220,9 +323,15 @@ impl Reader {
     }
 }
 
+fn pane_with_size(line: &str) -> Option<(Pane, Option<Size>)> {
+    let mut words = line.split_whitespace();
+    let pane = Pane::parse(words.next()?.as_bytes())?;
+    Some((pane, words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows))))
+}
+
 /// Ends what waits on a client that is gone.
 fn end(mut client: Child, waiting: &Waiting, panes: &Panes, why: &str) {
-    for (_, reply) in waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+    for (_, reply, _) in waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let _nobody = reply.send(Err(TmuxError::Gone(why.to_owned())));
     }
     panes.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -1,17 +1,17 @@
 //! A pane's streams.
 
 use std::fmt::Write;
+use std::future::Future;
 use std::io;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use ptyard_terminal::backend::{ControlError, Sink, Source};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use rustix::termios::LocalModes;
 
-use super::control::line_discipline;
+use super::joined::{Joining, line_discipline};
 use super::link::{Link, Pieces, TmuxError};
 use super::protocol::Pane;
 use crate::shared::greeting::Ending;
@@ -19,18 +19,34 @@ use crate::shared::greeting::Ending;
 /// Bytes per command: tmux takes them one argument each, and parses a line at a time.
 const BYTES_PER_COMMAND: usize = 1024;
 
+/// What a pane is followed by: its streams, as soon as it was found.
+pub(super) struct Feed {
+    /// What is shown before anything that the pane prints.
+    pub(super) drawn: Vec<u8>,
+    pub(super) pieces: Pieces,
+    /// Listens for the end of a program that was started by us, and whom to tell of it.
+    pub(super) ending: Option<(Ending, watch::Sender<Option<i32>>)>,
+}
+
 /// Output of a pane.
 pub(super) struct PaneSource {
-    pieces: Pieces,
+    /// Where the pane comes from that is still being looked for.
+    awaited: Option<oneshot::Receiver<Feed>>,
+    pieces: Option<Pieces>,
     current: Vec<u8>,
     read: usize,
-    /// Listens for the end of a program that was started by us, and whom to tell of it.
     ending: Option<(Ending, watch::Sender<Option<i32>>)>,
 }
 
 impl PaneSource {
-    pub(super) fn new(pieces: Pieces, ending: Option<(Ending, watch::Sender<Option<i32>>)>) -> Self {
-        Self { pieces, current: Vec::new(), read: 0, ending }
+    pub(super) fn new(feed: Feed) -> Self {
+        let Feed { drawn, pieces, ending } = feed;
+        Self { awaited: None, pieces: Some(pieces), current: drawn, read: 0, ending }
+    }
+
+    /// That of a pane which is still being looked for.
+    pub(super) fn awaited(feed: oneshot::Receiver<Feed>) -> Self {
+        Self { awaited: Some(feed), pieces: None, current: Vec::new(), read: 0, ending: None }
     }
 
     /// What of this is output.
@@ -46,7 +62,7 @@ impl PaneSource {
     /// The next piece, for whoever looks at it before the program's output begins.
     pub(super) async fn piece(&mut self) -> Option<Vec<u8>> {
         debug_assert_eq!(self.read, self.current.len(), "nothing was put back");
-        self.pieces.recv().await
+        self.pieces.as_mut()?.recv().await
     }
 
     /// Bytes that come before all that was not read.
@@ -54,13 +70,30 @@ impl PaneSource {
         debug_assert_eq!(self.read, self.current.len(), "one piece at a time");
         (self.current, self.read) = (self.heard(bytes), 0);
     }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        if let Some(feed) = &mut self.awaited {
+            // An error: it was not found, so there is nothing to come.
+            let feed = ready!(Pin::new(feed).poll(cx));
+            self.awaited = None;
+            if let Ok(feed) = feed {
+                *self = Self::new(feed);
+                return Poll::Ready(Some(Vec::new()));
+            }
+        }
+        let Some(pieces) = &mut self.pieces else { return Poll::Ready(None) };
+        let piece = ready!(pieces.poll_recv(cx));
+        Poll::Ready(piece.map(|piece| self.heard(piece)))
+    }
 }
 
 impl Source for PaneSource {
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         while self.read == self.current.len() {
-            match ready!(self.pieces.poll_recv(cx)) {
-                Some(piece) => (self.current, self.read) = (self.heard(piece), 0),
+            match ready!(self.poll_piece(cx)) {
+                // What was drawn when the pane was found stands there already.
+                Some(piece) if piece.is_empty() => {}
+                Some(piece) => (self.current, self.read) = (piece, 0),
                 None => {
                     let held = self.ending.take().map(|(mut ending, _)| ending.rest()).unwrap_or_default();
                     if held.is_empty() {
@@ -85,7 +118,8 @@ pub(super) async fn type_into(link: &Link, pane: Pane, bytes: &[u8]) -> Result<(
         for byte in bytes {
             let _infallible = write!(command, " {byte:02x}");
         }
-        link.ask(format!("if-shell -F -t {pane} '#{{pane_in_mode}}' 'copy-mode -q -t {pane}'")).await?;
+        // Leaves every mode, and does nothing in none. One command, one answer: what `if-shell` runs is answered too.
+        link.ask(format!("copy-mode -q -t {pane}")).await?;
         link.ask(command).await?;
     }
     Ok(())
@@ -95,28 +129,34 @@ type Typing = Pin<Box<dyn Future<Output = Result<usize, TmuxError>> + Send>>;
 
 /// Input of a pane: one command under way at a time. A byte counts as taken when tmux took it.
 pub(super) struct PaneSink {
-    link: Link,
-    pane: Pane,
-    tty: PathBuf,
+    place: Joining,
     under_way: Option<Typing>,
     at_line_start: bool,
     is_closed: bool,
 }
 
 impl PaneSink {
-    pub(super) fn new(link: Link, pane: Pane, tty: PathBuf) -> Self {
-        Self { link, pane, tty, under_way: None, at_line_start: true, is_closed: false }
+    pub(super) fn new(place: Joining) -> Self {
+        Self { place, under_way: None, at_line_start: true, is_closed: false }
+    }
+
+    /// Types as soon as the pane is there.
+    fn typing(&self, bytes: Vec<u8>) -> Typing {
+        let mut place = self.place.clone();
+        Box::pin(async move {
+            let joined =
+                place.joined().await.ok_or_else(|| TmuxError::Gone("the pane is not there".to_owned()))?;
+            type_into(&joined.link, joined.pane, &bytes).await.map(|()| bytes.len())
+        })
     }
 }
 
 impl Sink for PaneSink {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Self { link, pane, under_way, .. } = self;
-        let typing = under_way.get_or_insert_with(|| {
-            let (link, pane) = (link.clone(), *pane);
-            let bytes = bytes[..bytes.len().min(BYTES_PER_COMMAND)].to_vec();
-            Box::pin(async move { type_into(&link, pane, &bytes).await.map(|()| bytes.len()) })
-        });
+        if self.under_way.is_none() {
+            self.under_way = Some(self.typing(bytes[..bytes.len().min(BYTES_PER_COMMAND)].to_vec()));
+        }
+        let Some(typing) = &mut self.under_way else { return Poll::Pending };
         let typed = ready!(typing.as_mut().poll(cx));
         self.under_way = None;
         match typed {
@@ -134,15 +174,13 @@ impl Sink for PaneSink {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
         if self.under_way.is_none() && !self.is_closed {
-            if line_discipline(&self.tty).is_some_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
-            {
+            let tty = self.place.now().and_then(|joined| line_discipline(&joined.tty));
+            if tty.is_some_and(|modes| !modes.local_modes.contains(LocalModes::ICANON)) {
                 return Poll::Ready(Err(ControlError::RawMode));
             }
             let ends: &[u8] = if self.at_line_start { &[4] } else { &[4, 4] };
-            let (link, pane) = (self.link.clone(), self.pane);
             self.is_closed = true;
-            self.under_way =
-                Some(Box::pin(async move { type_into(&link, pane, ends).await.map(|()| ends.len()) }));
+            self.under_way = Some(self.typing(ends.to_vec()));
         }
         if let Some(typing) = &mut self.under_way {
             let _gone = ready!(typing.as_mut().poll(cx));

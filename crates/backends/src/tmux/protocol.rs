@@ -17,6 +17,8 @@ pub(super) enum Line<'a> {
     Output { pane: Pane, data: &'a [u8] },
     /// A pane is no longer told of, because we were too slow.
     Pause(Pane),
+    /// A window was closed or took another layout: a pane may be gone.
+    Closed,
     /// The server lets us go.
     Exit(&'a [u8]),
     /// A line of an answer, or something that happened and does not matter here.
@@ -68,6 +70,9 @@ impl<'a> Line<'a> {
                 }
             }
             (b"%pause", Within::Nothing) => Pane::parse(rest).map_or(Self::Other(line), Self::Pause),
+            (b"%window-close" | b"%unlinked-window-close" | b"%layout-change", Within::Nothing) => {
+                Self::Closed
+            }
             (b"%exit", Within::Nothing) => Self::Exit(rest),
             _ => Self::Other(line),
         }
@@ -150,6 +155,7 @@ mod tests {
         let line = Line::parse(br"%extended-output %3 120 : a\012 : b", Within::Nothing);
         assert_eq!(line, Line::Output { pane: Pane(3), data: br"a\012 : b" });
         assert_eq!(Line::parse(b"%pause %3", Within::Nothing), Line::Pause(Pane(3)));
+        assert_eq!(Line::parse(b"%unlinked-window-close @3", Within::Nothing), Line::Closed);
         assert_eq!(Line::parse(b"%exit too far behind", Within::Nothing), Line::Exit(b"too far behind"));
         assert_eq!(Line::parse(b"%output nonsense", Within::Nothing), Line::Other(b"%output nonsense"));
     }

@@ -82,6 +82,12 @@ impl Engine {
             && self.client().arg("version").output().is_ok_and(|output| output.status.success())
     }
 
+    /// What is answered, unless it is refused: what was asked for may have gone.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Option<String> {
+        let output = self.client().args(arguments).output().unwrap();
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     pub(crate) fn docker(&self, arguments: &[&str]) -> String {
         let output = self.client().args(arguments).output().unwrap();
         assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -3,5 +3,6 @@
 
 mod conformance;
 mod engine;
+mod orphans;
 mod proxy;
 mod wire;

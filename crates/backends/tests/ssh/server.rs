@@ -91,7 +91,11 @@ impl TestServer {
     }
 
     pub(crate) fn backend(&self) -> Ssh {
-        Ssh::new(Client { configuration: Some(self.path("config")) })
+        Ssh::new(Client {
+            configuration: Some(self.path("config")),
+            carrier: vec![env!("CARGO_BIN_EXE_ptyard-carry").to_owned()],
+            sockets: None,
+        })
     }
 
     /// Ends the processes that serve connections, as a broken network would; the server itself goes on.

@@ -15,7 +15,6 @@ fn wanted(name: &str) -> bool {
     std::env::var("CASES").map_or(true, |part| name.contains(&part))
 }
 
-#[ignore = "one start in some tens is not answered by tmux 3.3a: the cause is not found yet"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn panes_conform() {
     let Some(server) = TestServer::new() else { return };

@@ -4,3 +4,4 @@
 mod conformance;
 mod persons;
 mod server;
+mod starts;

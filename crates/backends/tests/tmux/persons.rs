@@ -10,7 +10,7 @@ use ptyard_testkit::soon;
 
 use crate::server::TestServer;
 
-fn spec(argv: &[&str]) -> StartSpec {
+pub(crate) fn spec(argv: &[&str]) -> StartSpec {
     StartSpec {
         id: TerminalId::from_bits(u128::from(std::process::id()) << 32),
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
@@ -22,7 +22,7 @@ fn spec(argv: &[&str]) -> StartSpec {
 }
 
 /// Reads until `text` has come.
-async fn read_until(program: &mut Started, text: &str) -> String {
+pub(crate) async fn read_until(program: &mut Started, text: &str) -> String {
     let (mut all, mut room) = (Vec::new(), [0; 4096]);
     soon(text, async {
         while !String::from_utf8_lossy(&all).contains(text) {
@@ -42,7 +42,7 @@ async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
     }
 }
 
-async fn exit(program: &mut Started) -> Exit {
+pub(crate) async fn exit(program: &mut Started) -> Exit {
     let Started { source, control, .. } = program;
     let mut room = [0; 4096];
     // The end comes with the output, so whoever waits for it reads.
@@ -122,4 +122,45 @@ async fn a_server_that_is_killed_loses_its_programs_and_the_next_one_runs_more()
     let mut again = backend.start(spec(&["sh", "-c", "echo again"])).await.unwrap();
     read_until(&mut again, "again").await;
     assert_eq!(exit(&mut again).await, Exit::exited(0));
+}
+
+/// Kill-window tells of a window, kill-pane of one of several panes tells of a layout.
+#[tokio::test]
+async fn a_pane_that_a_person_closes_is_a_program_that_is_lost() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let mut program = backend.start(spec(&["sh", "-c", "echo ready; exec sleep 600"])).await.unwrap();
+    read_until(&mut program, "ready").await;
+    let panes = server.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
+    server.tmux(&["kill-pane", "-t", panes.lines().last().unwrap()]);
+    assert_eq!(exit(&mut program).await, Exit::lost());
+    let mut split = backend.start(spec(&["sh", "-c", "echo ready; exec sleep 600"])).await.unwrap();
+    read_until(&mut split, "ready").await;
+    let panes = server.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
+    let pane = panes.lines().last().unwrap();
+    server.tmux(&["split-window", "-d", "-t", pane, "exec sleep 600"]);
+    server.tmux(&["kill-pane", "-t", pane]);
+    assert_eq!(exit(&mut split).await, Exit::lost());
+    let mut again = backend.start(spec(&["sh", "-c", "echo again"])).await.unwrap();
+    read_until(&mut again, "again").await;
+}
+
+#[tokio::test]
+async fn answers_stay_with_their_commands_when_a_person_scrolls() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let mut program = backend.start(spec(&["sh", "-c", "stty -echo; echo ready; exec cat"])).await.unwrap();
+    read_until(&mut program, "ready").await;
+    let panes = server.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
+    let pane = panes.lines().last().unwrap();
+    let mut sink = program.sink.take().unwrap();
+    for n in 0..10 {
+        server.tmux(&["copy-mode", "-t", pane]);
+        write(&mut *sink, format!("line-{n}\r").as_bytes()).await;
+        read_until(&mut program, &format!("line-{n}")).await;
+        // Its own answer, not that of a command before it.
+        let script = format!("echo beside-{n}");
+        let mut beside = backend.start(spec(&["sh", "-c", &script])).await.unwrap();
+        read_until(&mut beside, &format!("beside-{n}")).await;
+    }
 }

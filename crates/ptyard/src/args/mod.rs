@@ -23,8 +23,8 @@ pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{BatchingArg, InboxArgs, MessageAction, MessageArgs, SendArgs, UrgencyArg, WaitFor};
 pub(crate) use mcp::McpCommand;
 pub(crate) use program::{
-    AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
-    WaitArgs, WindowArgs, WriteArgs,
+    AdoptArgs, AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg,
+    TypedArgs, WaitArgs, WindowArgs, WriteArgs,
 };
 pub(crate) use provider::{DetectArgs, ProviderCommand};
 pub(crate) use usage::{explain, wants_json};
@@ -68,6 +68,7 @@ pub(crate) struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Exec(ExecArgs),
+    Adopt(AdoptArgs),
     Write(WriteArgs),
     Read(ReadArgs),
     Screen(ScreenArgs),
@@ -197,6 +198,13 @@ pub(crate) enum Command {
         /// How much to log
         #[arg(long, value_name = "LEVEL")]
         log: Option<LogFilter>,
+    },
+    /// Carry the streams of a program on another machine: the way the server starts it, so that they outlive it
+    #[command(hide = true)]
+    Carry {
+        /// The word of the far shell, and the client with its arguments
+        #[arg(last = true, value_name = "ARGV")]
+        argv: Vec<String>,
     },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,

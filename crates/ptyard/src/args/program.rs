@@ -89,6 +89,22 @@ pub(crate) struct ExecArgs {
     pub(crate) argv: Vec<String>,
 }
 
+/// Take over a program that runs in a pane of tmux already
+///
+/// Its terminal begins with what the pane shows, and people go on using the pane. `ptyard rm` lets the program go and
+/// `ptyard kill` ends it.
+#[derive(Debug, Args)]
+pub(crate) struct AdoptArgs {
+    /// tmux:SESSION:WINDOW.PANE or tmux:%N
+    #[arg(value_name = "PLACE")]
+    pub(crate) place: String,
+    /// A unique name for it
+    #[arg(long, value_name = "N")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinArg {
     Null,

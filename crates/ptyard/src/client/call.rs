@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use http_body_util::BodyExt;
 use ptyard_server::api::{
-    Done, ExecRequest, KillReply, KillRequest, Leaving, ReadReply, ResizeRequest, ScreenReply, SignalRequest,
-    TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
+    AdoptRequest, Done, ExecRequest, KillReply, KillRequest, Leaving, ReadReply, ResizeRequest, ScreenReply,
+    SignalRequest, TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
 };
 use serde_json::json;
 
@@ -27,6 +27,11 @@ impl Client {
     /// Starts a program and takes its first window.
     pub async fn exec(&mut self, request: &ExecRequest) -> Result<WindowReply, ClientError> {
         self.post("/v1/terminals", request).await
+    }
+
+    /// Takes a program over that is somewhere already, and takes its first window.
+    pub async fn adopt(&mut self, request: &AdoptRequest) -> Result<WindowReply, ClientError> {
+        self.post("/v1/adopt", request).await
     }
 
     /// All terminals.

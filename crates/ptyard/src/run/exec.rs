@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::{
-    ExecRequest, ExitInfo, SignalRequest, StdinKind, WindowReply, WindowRequest, WriteRequest,
+    AdoptRequest, ExecRequest, ExitInfo, SignalRequest, StdinKind, WindowReply, WindowRequest, WriteRequest,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Place, window};
-use crate::args::{ExecArgs, StdinArg, limit};
+use crate::args::{AdoptArgs, ExecArgs, StdinArg, limit};
 use crate::client::{Client, ClientError, OutputStream, StreamItem, Typing};
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -53,6 +53,13 @@ pub(super) async fn exec(place: &Place, args: ExecArgs) -> Result<u8, Failure> {
             }
         },
     })
+}
+
+pub(super) async fn adopt(place: &Place, args: AdoptArgs) -> Result<u8, Failure> {
+    let request = AdoptRequest { place: args.place, name: args.name, window: args.window.into() };
+    let reply = place.client().await?.adopt(&request).await?;
+    window::print(&reply, place.format)?;
+    Ok(status::DONE)
 }
 
 fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {

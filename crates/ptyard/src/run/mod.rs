@@ -96,6 +96,10 @@ fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
 }
 
 fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
+    if let Command::Carry { argv } = &cli.command {
+        // Its code is the far program's, not one of ours.
+        return Ok(ptyard_backends::ssh::carry(argv));
+    }
     if let Command::Debug { command: DebugCommand::Truncate { max_tokens } } = cli.command {
         return debug::truncate(max_tokens);
     }
@@ -130,6 +134,7 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
 async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Exec(args) => exec::exec(place, args).await,
+        Command::Adopt(args) => exec::adopt(place, args).await,
         Command::Write(args) => write::write(place, args).await,
         Command::Read(args) => read::read(place, &args).await,
         Command::Screen(args) => again(|| screen::screen(place, &args)).await,
@@ -171,6 +176,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Serve { .. }
         | Command::Debug { .. }
         | Command::Keeper { .. }
+        | Command::Carry { .. }
         | Command::Demo
         | Command::Detect(_)
         | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),

@@ -10,6 +10,7 @@ mod keeper;
 mod kills;
 mod limits;
 mod neighbours;
+mod places;
 mod restart;
 mod stage;
 mod upgrade;

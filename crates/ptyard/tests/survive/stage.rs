@@ -22,6 +22,8 @@ pub(crate) struct Stage {
     containment: &'static str,
     /// What is mounted on the state directory, to be taken away at the end.
     disk: Option<SmallDisk>,
+    /// Variables of every command, and so of every server.
+    variables: Vec<(&'static str, PathBuf)>,
 }
 
 /// A small file system of its own.
@@ -41,7 +43,14 @@ impl Drop for Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), containment: "cgroup", disk: None }
+        Self { dir: tempfile::tempdir().unwrap(), containment: "cgroup", disk: None, variables: Vec::new() }
+    }
+
+    /// One whose commands have these variables.
+    pub(crate) fn with_variables(variables: Vec<(&'static str, PathBuf)>) -> Self {
+        let mut stage = Self::new();
+        stage.variables = variables;
+        stage
     }
 
     /// One without cgroups.
@@ -98,6 +107,7 @@ impl Stage {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
         command.env("PTYARD_CONTAINMENT", self.containment);
+        command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
         command.env("PTYARD_STATE", self.state()).stdin(Stdio::null()).args(args);
         command
     }

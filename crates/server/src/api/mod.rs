@@ -3,6 +3,7 @@
 //! | method and path | request | reply |
 //! |---|---|---|
 //! | POST /v1/terminals | [`ExecRequest`] | [`WindowReply`] |
+//! | POST /v1/adopt | [`AdoptRequest`] | [`WindowReply`] |
 //! | GET /v1/terminals | | array of [`TerminalInfo`] |
 //! | GET /v1/terminals/{id} | | [`TerminalInfo`] |
 //! | DELETE /v1/terminals/{id} | | [`Done`] |
@@ -67,8 +68,8 @@ pub use reply::{
     ScreenCursor, ScreenReply, SizeInfo, TerminalInfo, Version, WaitReply, WindowReply,
 };
 pub use request::{
-    ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest, StdinKind,
-    WaitRequest, WindowRequest, WriteRequest,
+    AdoptRequest, ClientPolicy, ExecRequest, Input, KillRequest, LimitsRequest, ResizeRequest, SignalRequest,
+    StdinKind, WaitRequest, WindowRequest, WriteRequest,
 };
 
 /// The protocol number: raised when a client or server of before could not be understood.

@@ -120,6 +120,20 @@ pub struct ExecRequest {
     pub window: WindowRequest,
 }
 
+/// Takes a program over that is somewhere already.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdoptRequest {
+    /// Where it is: `tmux:SESSION:WINDOW.PANE` or `tmux:%N`.
+    pub place: String,
+    /// A unique name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The first window: it begins with what the pane shows.
+    #[serde(flatten)]
+    pub window: WindowRequest,
+}
+
 /// What is typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -49,6 +49,7 @@ pub(crate) struct Shared {
 pub(crate) fn router(shared: Shared, beside: Router) -> Router {
     let stop = shared.stop.clone();
     let endpoints = Router::new()
+        .route("/v1/adopt", post(windows::adopt))
         .route("/v1/terminals", post(windows::exec).get(look::list))
         .route("/v1/terminals/{id}", get(look::info).delete(life::remove))
         .route("/v1/terminals/{id}/write", post(windows::write))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 
-use crate::api::{ErrorReply, ExecRequest, WaitReply, WaitRequest, WindowReply, WriteRequest};
+use crate::api::{AdoptRequest, ErrorReply, ExecRequest, WaitReply, WaitRequest, WindowReply, WriteRequest};
 use crate::error::ApiError;
 use crate::extract::{At, OptionalPayload, Payload};
 use crate::handover::Handover;
@@ -22,6 +22,19 @@ pub(crate) async fn exec(
     Payload(request): Payload<ExecRequest>,
 ) -> Result<Handover, ApiError> {
     let delivery = shared.yard.exec(translate::program_spec(request)?).await?;
+    Ok(Handover::new(delivery, peer))
+}
+
+/// Takes over a program that is somewhere already, with what its terminal shows, and takes the first window. It is
+/// somebody else's: to remove its terminal lets it go, and only a kill ends it.
+#[utoipa::path(post, path = "/v1/adopt", operation_id = "adopt", request_body = AdoptRequest,
+    responses((status = 200, body = WindowReply), (status = "default", body = ErrorReply)))]
+pub(crate) async fn adopt(
+    State(shared): State<Shared>,
+    peer: Peer,
+    Payload(request): Payload<AdoptRequest>,
+) -> Result<Handover, ApiError> {
+    let delivery = shared.yard.exec(translate::adopt_spec(request)).await?;
     Ok(Handover::new(delivery, peer))
 }
 

@@ -9,5 +9,5 @@ mod signal;
 
 pub(crate) use mail::{batching, mailbox, message, message_id, send_spec};
 pub(crate) use reply::{describe, done, event, exit, screen};
-pub(crate) use request::{grace, program_spec, write_spec};
+pub(crate) use request::{adopt_spec, grace, program_spec, write_spec};
 pub(crate) use signal::parse as signal;

@@ -12,7 +12,9 @@ use ptyard_yard::{
     ClientPolicy, ExecSpec, LimitSpec, Login, Naming, Program, TypedInput, WindowSpec, WriteSpec,
 };
 
-use crate::api::{ExecRequest, Input, KillRequest, LimitsRequest, StdinKind, WindowRequest, WriteRequest};
+use crate::api::{
+    AdoptRequest, ExecRequest, Input, KillRequest, LimitsRequest, StdinKind, WindowRequest, WriteRequest,
+};
 use crate::error::ApiError;
 
 /// Most milliseconds between TERM and KILL.
@@ -49,6 +51,23 @@ pub(crate) fn program_spec(request: ExecRequest) -> Result<ExecSpec, ApiError> {
         window: window_spec(request.window),
     };
     Ok(spec)
+}
+
+/// What is to be taken over.
+pub(crate) fn adopt_spec(request: AdoptRequest) -> ExecSpec {
+    ExecSpec {
+        program: Program::Found,
+        backend: Some(request.place),
+        name: request.name,
+        io: Io::Tty(Size::DEFAULT),
+        cwd: None,
+        env: BTreeMap::new(),
+        caller_env: BTreeMap::new(),
+        policy: None,
+        limits: LimitSpec::default(),
+        naming: Naming::Any,
+        window: window_spec(request.window),
+    }
 }
 
 /// A directory that does not depend on where the server stands.

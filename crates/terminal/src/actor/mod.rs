@@ -40,7 +40,8 @@ use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
 use crate::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Questions, Signal, Sink, Source, Started, Target,
+    BoxFuture, Control, ControlError, Io, KillReport, Questions, Removal, Signal, Sink, Source, Started,
+    Target,
 };
 use crate::clock::Clock;
 use crate::intent::Intent;
@@ -191,6 +192,7 @@ impl Actor {
         loop {
             let now = self.clock.now();
             self.poll_commands(cx);
+            self.poll_size(cx);
             self.poll_output(cx, now);
             self.poll_exit(cx, now);
             self.poll_limits(cx, now);
@@ -298,13 +300,26 @@ impl Actor {
             return Err(ControlError::Exited);
         }
         self.control.resize(size)?;
+        self.resized(size);
+        Ok(())
+    }
+
+    /// Follows a size that somebody else has set.
+    fn poll_size(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(size) = self.control.poll_size(cx) {
+            if size != self.now.size && self.now.sealed.is_none() {
+                self.resized(size);
+            }
+        }
+    }
+
+    fn resized(&mut self, size: Size) {
         self.now.size = size;
         self.observed.lock().sizes.push((self.now.end, size));
         if let Err(error) = sizes::note(self.reader.dir(), self.now.end, size) {
             tracing::warn!(%error, "a size is not written down: a screen after a restart may be wrong");
         }
         self.observer.event(TerminalEvent::Resized(size));
-        Ok(())
     }
 
     /// The modes in force for whoever reads now. A program that was killed leaves its request for bracketed paste
@@ -341,7 +356,8 @@ impl Actor {
         if !self.closing {
             self.closing = true;
             self.commands.close();
-            if !self.end.is_reaped() || self.control.descendants() > 0 {
+            let is_left = !self.end.is_reaped() || self.control.descendants() > 0;
+            if is_left && self.control.removal() == Removal::Ends {
                 self.kill(Duration::ZERO, KilledBy("remove"), None);
             }
         }

@@ -6,7 +6,7 @@ use ptyard_screen::Scanner;
 
 use super::Actor;
 use super::output::News;
-use crate::backend::Io;
+use crate::backend::{Io, Removal};
 use crate::intent::Intent;
 use crate::progress::Sealed;
 
@@ -25,8 +25,8 @@ impl Actor {
         self.now.end = bounds.end;
         // When it came is not known; the latest it can have been is now.
         self.now.last_output = (bounds.end > 0).then_some(now);
-        // The size may have been about to be set when the server died.
-        if matches!(self.io, Io::Tty(_)) {
+        // The size may have been about to be set when the server died. That of somebody else's tty is theirs to set.
+        if matches!(self.io, Io::Tty(_)) && self.control.removal() == Removal::Ends {
             let _program_is_gone = self.control.resize(self.now.size);
         }
         match Intent::of(self.reader.dir()) {

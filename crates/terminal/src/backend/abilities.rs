@@ -21,6 +21,8 @@ pub struct Abilities {
     pub directory: MissingDirectory,
     /// Who answers what programs ask their terminal.
     pub questions: Questions,
+    /// Whose program a terminal here has.
+    pub program: ProgramFrom,
 }
 
 impl Abilities {
@@ -35,6 +37,7 @@ impl Abilities {
         ends_with: EndsWith::Server,
         directory: MissingDirectory::IsRefused,
         questions: Questions::Ours,
+        program: ProgramFrom::Start,
     };
 }
 
@@ -116,6 +119,15 @@ pub enum MissingDirectory {
     IsRefused,
     /// It is made.
     IsMade,
+}
+
+/// Whose program a terminal has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramFrom {
+    /// The one it is started with.
+    Start,
+    /// The one that is there already, and that is taken over.
+    Place,
 }
 
 /// Who answers what programs ask their terminal (its cursor, its colours, its kind).

@@ -1,0 +1,110 @@
+//! The process that carries a far program's streams.
+//!
+//! A client under a keeper outlives this server, and then somebody has to hear the far shell's last word who lives as
+//! long. So the client is started by a process of ours, the *carrier*: it passes on what comes, takes the word out, and
+//! ends with the far program's code. To the keeper it is a program like any other: its output is the far program's,
+//! byte by byte, and so is its code. When the connection breaks, it ends by a signal, which no far code looks like.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::shared::greeting::Ending;
+
+/// How long after the last word the rest of the output is taken: of what the program left running, the far server may
+/// hold the channel open as long as it prints.
+const REST_LIMIT: Duration = Duration::from_secs(5);
+
+/// Bytes read at a time.
+const ROOM: usize = 64 << 10;
+
+/// Carries the streams of the client that `argv` starts, until it is over. `argv` is the word of the far shell, and the
+/// client with its arguments. What this gives is the status to exit with.
+#[must_use]
+pub fn carry(argv: &[String]) -> u8 {
+    match try_to(argv) {
+        Ok(Some(code)) => code,
+        Ok(None) => lost(),
+        Err(error) => {
+            // Heard by whoever waits for the far shell to greet.
+            let _nobody = writeln!(io::stderr(), "{error}");
+            lost()
+        }
+    }
+}
+
+/// Ends so that nobody takes it for a code.
+fn lost() -> u8 {
+    let _fails = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    // Not reached.
+    u8::MAX
+}
+
+fn try_to(argv: &[String]) -> io::Result<Option<u8>> {
+    let [word, program, arguments @ ..] = argv else {
+        return Err(io::Error::other("the word or the client is missing"));
+    };
+    // Transparent from the first moment on: the client would make it so only some time after it connected.
+    if let Ok(mut modes) = tcgetattr(io::stdin()) {
+        Termios::make_raw(&mut modes);
+        tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
+    }
+    let mut client = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn()?;
+    let code = pump(&mut client, Ending::of(word));
+    // It has ended, or holds a channel that nobody listens to.
+    let _ended = client.kill();
+    let _reaped = client.wait();
+    code
+}
+
+/// Writes everything, also to what does not block: clients make their streams so, and ours are the same.
+fn write_all(mut out: impl Write + AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(&out, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                poll(&mut [PollFd::new(&out, PollFlags::OUT)], None)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    out.flush()
+}
+
+/// Passes output on until it ends; the code that was said.
+fn pump(client: &mut Child, mut ending: Ending) -> io::Result<Option<u8>> {
+    let mut output = client.stdout.take().ok_or_else(|| io::Error::other("the client has no output"))?;
+    // Of a bounded number of pieces: while our output is not taken, the client's is not read.
+    let (pieces, received) = mpsc::sync_channel::<Vec<u8>>(4);
+    std::thread::spawn(move || {
+        let mut room = vec![0; ROOM];
+        while let Ok(read @ 1..) = output.read(&mut room) {
+            if pieces.send(room[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let (mut stdout, mut code, mut passed) = (io::stdout().lock(), None, Vec::new());
+    loop {
+        let piece = match code {
+            None => received.recv().ok(),
+            Some(_) => received.recv_timeout(REST_LIMIT).ok(),
+        };
+        passed.clear();
+        match &piece {
+            Some(piece) => code = ending.hear(piece, &mut passed).or(code),
+            None => passed.append(&mut ending.rest()),
+        }
+        write_all(&mut stdout, &passed)?;
+        if piece.is_none() {
+            return Ok(code.and_then(|code| u8::try_from(code).ok()));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! A pane that somebody else made.
+
+use std::sync::Arc;
+
+use ptyard_core::{ErrorCode, TerminalId};
+use ptyard_terminal::backend::{Questions, StartError, StartSpec, Started};
+use tokio::sync::mpsc;
+
+use super::control::{Owner, TmuxControl, end_of, pass_sizes};
+use super::draw::{self, History};
+use super::joined::{FOUND, Found, Joined, Joining};
+use super::link::Link;
+use super::pane::{Feed, PaneSink, PaneSource};
+use super::protocol::quoted;
+use super::server::{Kept, follow_window, of_start};
+use super::start::{SIZES, note};
+use crate::shared::fate::Fate;
+use crate::shared::start_error;
+
+/// Takes a pane over: what it shows, and what it prints from then on, without a gap between both.
+pub(super) async fn adopt(link: Link, target: &str, spec: &StartSpec) -> Result<Started, StartError> {
+    let id: TerminalId = spec.id;
+    let (_none, unheld) = spec.ceilings.split(|_| Some("the program runs already".to_owned()))?;
+    let exact = if target.starts_with('%') { target.to_owned() } else { format!("={target}") };
+    let answer = link
+        .ask(format!("display-message -p -t {} {FOUND}", quoted(&exact)))
+        .await
+        .map_err(|error| of_start(&error))?;
+    let found = Found::parse(&answer)
+        .ok_or_else(|| start_error(ErrorCode::PlaceNotFound, format!("tmux has no pane {target}")))?;
+    let pane = found.pane;
+    follow_window(&link, &found.window).await.map_err(|error| of_start(&error))?;
+    let joined = Joined::new(link.clone(), &found, found.pid);
+    let process = joined.process.clone().ok_or_else(|| {
+        start_error(ErrorCode::PlaceNotFound, format!("the program in the pane {target} has ended"))
+    })?;
+    let words = format!("the pane {pane} of tmux as it was found");
+    let (drawn, followed) =
+        draw::follow(&link, pane, &words, History::Whole).await.map_err(|error| of_start(&error))?;
+    note(&link, pane, &Kept::option(id, None, None)).await?;
+    let (herald, fate) = Fate::new();
+    let (sizes, seen) = mpsc::channel(SIZES);
+    // The first of them, for which there is room: the terminal takes the size that the pane has.
+    let _has_room = found.size.map(|size| sizes.try_send(size));
+    tokio::spawn(pass_sizes(followed.size, sizes));
+    let end_link = link.clone();
+    let watched = Arc::clone(&process);
+    tokio::spawn(async move { herald.ended(end_of(&end_link, pane, &watched).await) });
+    let place = Joining::there(joined);
+    Ok(Started {
+        source: Box::new(PaneSource::new(Feed { drawn, pieces: followed.pieces, ending: None })),
+        sink: Some(Box::new(PaneSink::new(place.clone()))),
+        control: Box::new(TmuxControl::new(place, id, Owner::Others, fate, seen)),
+        questions: Questions::ThePlaces,
+        pid: Some(found.pid),
+        unheld,
+    })
+}
