@@ -52,7 +52,8 @@ proptest! {
             prop_assert_eq!(machine.hold(), Some(Hold::Unconfirmed));
             let other = AttemptId::new(2);
             let effects = machine.step(Event::Dispatch { attempt: other }, Moment::EPOCH);
-            prop_assert!(!effects.iter().any(|effect| matches!(effect, Effect::Note { .. } | Effect::Paste { .. })));
+            let writes = effects.iter().any(|effect| matches!(effect, Effect::Note { .. } | Effect::Paste { .. }));
+            prop_assert!(!writes);
         }
         if is_pasted {
             machine.step(Event::Pasted { attempt: ATTEMPT }, Moment::EPOCH);

@@ -39,6 +39,7 @@ scenes!(
     #[cfg(target_os = "linux")]
     [
         a_message_is_worked_on_and_answered,
+        a_trusted_folder_is_not_asked_about,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
         thirty_lines_arrive_as_they_are,

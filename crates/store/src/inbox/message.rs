@@ -100,6 +100,7 @@ words! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "`words!` makes the type")]
 impl Default for Batching {
     fn default() -> Self {
         Self::One

@@ -33,7 +33,7 @@ impl Chat {
         if self.calls.is_empty() { "stop" } else { "tool_calls" }
     }
 
-    fn document(&self, object: &str, choice: Value) -> Value {
+    fn document(&self, object: &str, choice: &Value) -> Value {
         json!({
             "id": format!("chatcmpl-{}", self.number), "object": object, "created": 1_767_225_600,
             "model": self.model, "choices": [choice],
@@ -43,7 +43,7 @@ impl Chat {
 
     fn delta(&self, delta: &Value, reason: Option<&str>) -> String {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
-        event(None, &self.document("chat.completion.chunk", choice))
+        event(None, &self.document("chat.completion.chunk", &choice))
     }
 }
 
@@ -76,6 +76,6 @@ impl Wire for Chat {
             message["tool_calls"] = json!(self.calls);
         }
         let choice = json!({"index": 0, "message": message, "finish_reason": self.reason()});
-        self.document("chat.completion", choice)
+        self.document("chat.completion", &choice)
     }
 }

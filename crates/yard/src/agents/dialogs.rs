@@ -62,10 +62,10 @@ impl Yard {
                         let keys = Answer::Keys(dialog.keys.join(" "));
                         match yard.answer(&TerminalRef::Id(entry.id()), &keys).await {
                             Ok(_) => {
-                                tracing::info!(id = %entry.id(), rule = %dialog.rule, "answered for its operator")
+                                tracing::info!(id = %entry.id(), rule = %dialog.rule, "answered for its operator");
                             }
                             Err(error) => {
-                                tracing::warn!(id = %entry.id(), %error, "a dialog is left to a person")
+                                tracing::warn!(id = %entry.id(), %error, "a dialog is left to a person");
                             }
                         }
                     }
