@@ -92,7 +92,7 @@ fn unsafe_stands_in_one_place() {
 }
 
 /// Who reads the wall clock, and what for. Nothing else may: it can be set back by a day.
-const WALL_CLOCK: [(&str, &str); 8] = [
+const WALL_CLOCK: [(&str, &str); 12] = [
     ("terminal/src/clock.rs", "the one place that gives moments, with the wall time for people"),
     ("yard/src/exec.rs", "created_at, for people"),
     ("yard/src/events/mod.rs", "when an event came, for people; events go by number"),
@@ -100,6 +100,10 @@ const WALL_CLOCK: [(&str, &str); 8] = [
     ("yard/src/inbox/send.rs", "when a message was sent, for people; mail goes by number"),
     ("yard/src/inbox/pump.rs", "when it was delivered, for people"),
     ("yard/src/agents/work.rs", "when work was handed off, for people"),
+    ("yard/src/flows/calendar.rs", "flows go by the calendar of people"),
+    ("terminal/src/wall.rs", "the wait for it"),
+    ("server/src/translate/mail.rs", "how old a message is, for people"),
+    ("server/src/routes/mail.rs", "the same of a mailbox"),
     ("yard/src/ids.rs", "ids that sort by age, also when the clock was set back"),
 ];
 

@@ -248,7 +248,9 @@ impl Actor {
             }
             Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
             Command::Resize { size, reply } => {
-                let _gone = reply.send(self.resize(size));
+                let resized = self.resize(size);
+                self.publish();
+                let _gone = reply.send(resized);
             }
             Command::Signal { signal, target, reply } => {
                 let _gone = reply.send(self.signal(signal, target));
@@ -424,6 +426,10 @@ impl Actor {
         }
         let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());
         if exit.is_some() || self.killed.iter().any(|(report, _)| !report.survivors.is_empty()) {
+            // Whoever is answered, on another thread, finds it published.
+            if !self.killed.is_empty() {
+                self.publish();
+            }
             for (report, reply) in self.killed.drain(..) {
                 let _gone = reply.send(Killed { report, exit: exit.clone() });
             }

@@ -56,7 +56,7 @@ async fn law_09_an_empty_composer_does_not_stand_beside_a_ready_from_before() {
     looked().await;
     played.draws("Working (not believed)", "").await;
     looked().await;
-    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Busy));
     played.draws("Working", "").await;
     played.stage.delivered(1).await;
     assert_eq!(played.stage.offer(3, "next").await, Err(Hold::Busy));
