@@ -64,8 +64,14 @@ impl ClientError {
     /// Whether nothing listens on the socket (rather than that we may not connect to it).
     #[must_use]
     pub fn is_no_listener(&self) -> bool {
-        matches!(self, Self::NoServer { source, .. }
-            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+        // Reset: it was killed with us in its queue.
+        let is_none = |kind| {
+            matches!(
+                kind,
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
+            )
+        };
+        matches!(self, Self::NoServer { source, .. } if is_none(source.kind()))
     }
 
     /// Whether the server left before it answered.
@@ -114,4 +120,20 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_went_while_it_was_called_is_none() {
+        let failed = |kind: io::ErrorKind| ClientError::NoServer { socket: "s".into(), source: kind.into() };
+        for kind in
+            [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused, io::ErrorKind::ConnectionReset]
+        {
+            assert!(failed(kind).is_no_listener(), "{kind}");
+        }
+        assert!(!failed(io::ErrorKind::PermissionDenied).is_no_listener());
+    }
 }
