@@ -1,8 +1,8 @@
 //! Flows: prompts that the calendar gives to an agent.
 //!
 //! A flow has a [`Schedule`], which is pure: moments come in, moments go out. [`due`] decides what is to be done now. One
-//! [timer](timer) waits for the nearest moment of all flows, claims it in the store, and a [run](run) begins: an agent is
-//! started, its work is posted, and [what becomes of it](follow) is written down. Moments that nobody ran are told as
+//! `timer` waits for the nearest moment of all flows, claims it in the store, and a `run` begins: an agent is
+//! started, its work is posted, and what becomes of it (`follow`) is written down. Moments that nobody ran are told as
 //! missed and never made up for.
 //!
 //! # Invariants
