@@ -17,6 +17,8 @@ use ptyard_yard::flows::{Calendar, FlowAgent, FlowRunRow, FlowRunState, FlowSpec
 use ptyard_yard::{EventStream, TerminalRef, Yard, YardConfig};
 use tokio::sync::watch;
 
+use crate::stage;
+
 const HOUR: Duration = Duration::from_secs(3_600);
 const REPORTING: &str = "status.osc7501 = 'always'\ncomposer.burst = 'same-read'";
 
@@ -67,16 +69,7 @@ impl Stage {
     async fn at(home: tempfile::TempDir, clock: Arc<Driven>, seen: u64) -> Self {
         let calendar: Arc<dyn Calendar> = Arc::<Driven>::clone(&clock);
         let config = YardConfig { calendar, ..YardConfig::new(home.path().join("state")) };
-        let opened = async {
-            loop {
-                match Yard::open(config.clone()) {
-                    // A task of the yard before is about to notice that it is gone.
-                    Err(error) if error.code() == ErrorCode::StateLocked => tokio::task::yield_now().await,
-                    opened => return opened.unwrap(),
-                }
-            }
-        };
-        let yard = tokio::time::timeout(PATIENCE, opened).await.unwrap();
+        let yard = stage::open(config).await;
         let events = yard.events(Some(seen));
         Self { yard, clock, events, seen, home }
     }

@@ -2,11 +2,26 @@
 
 use std::path::PathBuf;
 
+use ptyard_core::ErrorCode;
 use ptyard_core::turn::Status;
 use ptyard_testkit::PATIENCE;
 use ptyard_testkit::agent::{Record, program};
 use ptyard_yard::agents::{LaunchSpec, Launched};
 use ptyard_yard::{TerminalRef, Yard, YardConfig};
+
+/// A yard on a state that another one may have left a moment ago.
+pub(crate) async fn open(config: YardConfig) -> Yard {
+    let opened = async {
+        loop {
+            match Yard::open(config.clone()) {
+                // A task of the yard before is about to notice that it is gone.
+                Err(error) if error.code() == ErrorCode::StateLocked => tokio::task::yield_now().await,
+                opened => return opened.unwrap(),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, opened).await.unwrap()
+}
 
 /// A yard in a directory of its own.
 pub(crate) struct Stage {

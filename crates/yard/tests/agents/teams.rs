@@ -2,10 +2,10 @@
 
 use ptyard_core::ErrorCode;
 use ptyard_core::turn::Status;
+use ptyard_yard::YardConfig;
 use ptyard_yard::agents::LaunchSpec;
-use ptyard_yard::{Yard, YardConfig};
 
-use crate::stage::Stage;
+use crate::stage::{self, Stage};
 
 const REPORTING: &str = "status.osc7501 = 'always'";
 
@@ -36,7 +36,7 @@ async fn sessions_outlive_the_server() {
     let state = stage.home.path().join("state");
     stage.yard.shutdown().await;
     drop(stage.yard);
-    let yard = Yard::open(YardConfig::new(state)).unwrap();
+    let yard = stage::open(YardConfig::new(state)).await;
     let session = yard.session("team").unwrap();
     assert_eq!(session.conductor, Some(boss.launched.id));
     assert_eq!(session.members[0].provider, "generic");
