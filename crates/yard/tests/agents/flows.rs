@@ -98,7 +98,8 @@ impl Stage {
                 }
             }
         };
-        let run = tokio::time::timeout(PATIENCE, told).await.expect("it is told");
+        // A run is the start of an agent, a delivery and a turn.
+        let run = tokio::time::timeout(PATIENCE * 6, told).await.expect("it is told");
         let (_, runs) = self.yard.flow("hourly", 100).await.unwrap();
         runs.into_iter().find(|row| row.id.to_string() == run).expect("what is told is in the store")
     }
