@@ -43,6 +43,16 @@ pub(crate) struct LaunchArgs {
     /// Set a variable, or with a bare name pass yours on; repeatable
     #[arg(long, value_name = "K=V")]
     pub(crate) env: Vec<EnvArg>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    /// More arguments for its program; for the providers generic and shell the program itself
+    #[arg(last = true, value_name = "EXTRA ARGS")]
+    pub(crate) extra: Vec<String>,
+}
+
+/// What an agent may do without being asked about it.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
     /// Let it run tools without asking anybody
     #[arg(long)]
     pub(crate) unattended: bool,
@@ -55,9 +65,6 @@ pub(crate) struct LaunchArgs {
         hide_possible_values = true
     )]
     pub(crate) on_dialog: OnDialog,
-    /// More arguments for its program; for the providers generic and shell the program itself
-    #[arg(last = true, value_name = "EXTRA ARGS")]
-    pub(crate) extra: Vec<String>,
 }
 
 /// What is done about dialogs that come up at the start of an agent.
@@ -134,18 +141,8 @@ pub(crate) struct WorkArgs {
     /// The model; goes before what the profile says
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// Let it run tools without asking anybody
-    #[arg(long)]
-    pub(crate) unattended: bool,
-    /// What is done about dialogs at its start: ask a person, or trust the working directory
-    #[arg(
-        long,
-        value_name = "ask|trust-cwd",
-        default_value = "ask",
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    pub(crate) on_dialog: OnDialog,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Let it stay when it has answered
     #[arg(long)]
     pub(crate) keep: bool,

@@ -87,14 +87,14 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 impl Progress {
     /// Tells every second how long `call` has taken so far.
     async fn while_it_takes<T>(&self, call: impl Future<Output = T>) -> T {
+        let Some(token) = &self.token else { return call.await };
         let begun = Instant::now();
         let mut call = pin!(call);
         loop {
             match tokio::time::timeout(PROGRESS_EVERY, &mut call).await {
                 Ok(done) => return done,
                 Err(_still_going) => {
-                    let Some(token) = self.token.clone() else { continue };
-                    let told = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64());
+                    let told = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
                     let _client_left = self.peer.notify_progress(told.with_message("still waiting")).await;
                 }
             }

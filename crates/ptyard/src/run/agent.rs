@@ -27,8 +27,8 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
         env: environment::given(&args.env)?,
         caller_env: environment::of_caller(),
         args: args.extra,
-        unattended: args.unattended,
-        on_dialog: on_dialog(args.on_dialog),
+        unattended: args.trust.unattended,
+        on_dialog: on_dialog(args.trust.on_dialog),
         message: if args.message.as_deref() == Some("-") { Some(mail::stdin()?) } else { args.message },
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
     };
@@ -224,8 +224,8 @@ fn work(args: WorkArgs) -> Result<WorkRequest, Failure> {
         model: args.model,
         caller_env: environment::of_caller(),
         args: args.extra,
-        unattended: args.unattended,
-        on_dialog: on_dialog(args.on_dialog),
+        unattended: args.trust.unattended,
+        on_dialog: on_dialog(args.trust.on_dialog),
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
         ..LaunchRequest::default()
     };
