@@ -1,9 +1,10 @@
 //! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent,
-//! and the [`conformance`] suite that every backend has to pass.
+//! the [`conformance`] suite that every backend has to pass, and servers that speak as [`vendors`] of sandboxes do.
 
 pub mod agent;
 pub mod conformance;
 mod scripted;
+pub mod vendors;
 
 pub use scripted::{Script, ScriptedBackend};
 

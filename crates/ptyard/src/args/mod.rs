@@ -145,7 +145,11 @@ pub(crate) enum Command {
     /// Serve the Model Context Protocol on stdin and stdout
     Mcp,
     /// Check the state directory, the server and the machine, in plain words
-    Doctor,
+    Doctor {
+        /// Look at this place only, as `exec --backend` takes it: what is wrong with it, in one line
+        #[arg(long, value_name = "PLACE")]
+        backend: Option<String>,
+    },
     /// Run the server in the foreground
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.

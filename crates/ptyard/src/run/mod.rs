@@ -154,7 +154,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
         Command::Mcp => mcp::serve(place).await,
-        Command::Doctor => doctor::doctor(place).await,
+        Command::Doctor { backend } => doctor::doctor(place, backend.as_deref()).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
         Command::Serve { .. }
