@@ -146,7 +146,7 @@ pub(crate) enum Command {
     Mcp,
     /// Check the state directory, the server and the machine, in plain words
     Doctor {
-        /// Look at this place only, as `exec --backend` takes it: what is wrong with it, in one line
+        /// Look at this place only, as `exec --backend` takes it
         #[arg(long, value_name = "PLACE")]
         backend: Option<String>,
     },

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,8 +16,8 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{Mutex, Notify, mpsc};
 
@@ -59,14 +59,14 @@ pub(super) enum Stream {
 pub(super) struct Program {
     pub(super) pid: u32,
     input: Mutex<Input>,
-    tty: Option<Arc<AsyncFd<OwnedFd>>>,
+    tty: Option<OwnedFd>,
     /// Told when its output is not to be waited for any more.
     impatient: Arc<Notify>,
 }
 
 #[derive(Debug)]
 enum Input {
-    Tty,
+    Tty(Sender),
     Pipe(ChildStdin),
     None,
 }
@@ -109,11 +109,13 @@ impl Program {
                 let child = command.spawn()?;
                 drop(command);
                 fcntl_setfl(&tty, OFlags::NONBLOCK)?;
-                let tty = Arc::new(AsyncFd::register(tty)?);
+                // A terminal is waited for like a pipe.
+                let reader = Receiver::from_file_unchecked(File::from(tty.try_clone()?))?;
+                let writer = Sender::from_file_unchecked(File::from(tty.try_clone()?))?;
                 let pid = child.id().unwrap_or_default();
-                let reading = read_tty(Arc::clone(&tty), events.clone());
+                let reading = read_pipe(reader, Stream::Tty, events.clone());
                 tokio::spawn(finish(child, events, reading, waiting));
-                Self { pid, input: Mutex::new(Input::Tty), tty: Some(tty), impatient }
+                Self { pid, input: Mutex::new(Input::Tty(writer)), tty: Some(tty), impatient }
             }
             Io::Pipes { stdin } => {
                 command.stdin(if stdin { Stdio::piped() } else { Stdio::null() });
@@ -143,21 +145,11 @@ impl Program {
     }
 
     /// Types; waits while the program does not read.
-    pub(super) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
-        let mut input = self.input.lock().await;
-        match (&mut *input, &self.tty) {
-            (Input::Pipe(pipe), _) => pipe.write_all(bytes).await,
-            (Input::Tty, Some(tty)) => {
-                while !bytes.is_empty() {
-                    let mut ready = tty.writable().await?;
-                    match ready.try_io(|tty| Ok(rustix::io::write(tty.get_ref(), bytes)?)) {
-                        Ok(written) => bytes = &bytes[written?..],
-                        Err(_not_ready) => {}
-                    }
-                }
-                Ok(())
-            }
-            _ => Err(io::ErrorKind::BrokenPipe.into()),
+    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        match &mut *self.input.lock().await {
+            Input::Pipe(pipe) => pipe.write_all(bytes).await,
+            Input::Tty(tty) => tty.write_all(bytes).await,
+            Input::None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -168,7 +160,7 @@ impl Program {
     pub(super) fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
         let Some(tty) = &self.tty else { return Err(io::ErrorKind::Unsupported.into()) };
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
-        Ok(tcsetwinsize(tty.get_ref().as_fd(), size)?)
+        Ok(tcsetwinsize(tty, size)?)
     }
 }
 
@@ -194,27 +186,12 @@ async fn finish<T>(
     }
 }
 
+/// Reads until the end, which on a terminal is an error: nobody has it open any more.
 async fn read_pipe(mut pipe: impl AsyncRead + Unpin, stream: Stream, events: mpsc::Sender<Event>) {
     let mut room = vec![0; PIECE];
     while let Ok(read @ 1..) = pipe.read(&mut room).await {
         if events.send(Event::Output(stream, room[..read].to_vec())).await.is_err() {
             return;
-        }
-    }
-}
-
-async fn read_tty(tty: Arc<AsyncFd<OwnedFd>>, events: mpsc::Sender<Event>) {
-    let mut room = vec![0; PIECE];
-    while let Ok(mut ready) = tty.readable().await {
-        match ready.try_io(|tty| Ok(rustix::io::read(tty.get_ref(), &mut room[..])?)) {
-            Ok(Ok(read @ 1..)) => {
-                if events.send(Event::Output(Stream::Tty, room[..read].to_vec())).await.is_err() {
-                    return;
-                }
-            }
-            // The end of a terminal is an error: nobody has it open any more.
-            Ok(_) => return,
-            Err(_not_ready) => {}
         }
     }
 }
