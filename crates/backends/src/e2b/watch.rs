@@ -23,7 +23,7 @@ const PIECES: usize = 16;
 /// status as wait(2) gives it. A process that is gone altogether was heard of.
 const LOOK_OUT: &str = r#"
 seen=0
-while [ "$seen" -lt 3 ]; do
+while [ "$seen" -lt 2 ]; do
   { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || exit 0
   status=${line##* }
   set -- "$1" ${line##*)}
@@ -39,7 +39,7 @@ pub(super) struct Followed {
     /// Output, closed at its end.
     pub(super) output: mpsc::Receiver<Bytes>,
     pub(super) exit: ExitWatch,
-    /// Processes of the program that lived when it ended.
+    /// Processes of the program that lived when it ended; one where all that is known is that somebody does.
     pub(super) descendants: watch::Receiver<u32>,
 }
 
@@ -71,10 +71,17 @@ struct Teller {
 }
 
 impl Teller {
-    /// Somebody told the end. Who else lives is counted where that matters: with a sandbox of its own everything ends.
+    /// Somebody told the end. Who else lives is counted where that matters: a sandbox of its own goes with all in it.
     async fn ended(&self, exit: Exit, output: OutputIs) {
-        if !self.place.is_own() || output == OutputIs::Open {
-            self.count.send_replace(self.place.count(self.id).await.unwrap_or(0));
+        match output {
+            // Somebody holds it.
+            OutputIs::Open => {
+                self.count.send_replace(1);
+            }
+            OutputIs::Closed if !self.place.is_own() => {
+                self.count.send_replace(self.place.count(self.id).await.unwrap_or(1));
+            }
+            OutputIs::Closed => {}
         }
         self.tell(exit);
     }

@@ -80,15 +80,14 @@ const PIECE: usize = 16 << 10;
 impl Program {
     /// Starts one that has `mark` open.
     pub(super) fn start(order: &Order, mark: &Path) -> io::Result<(Self, mpsc::Receiver<Event>)> {
-        // Opens the mark, as the daemons' own shells set up something before they become the program.
-        let mut command = match order.io {
-            Io::Tty(..) => {
-                let mut command = Command::new("setsid");
-                command.args(["--ctty", "sh"]);
-                command
-            }
-            Io::Pipes { .. } => Command::new("sh"),
-        };
+        // With the usual handling of signals, whatever this process was started with. The shell opens the mark, as the
+        // daemons' own shells set up something before they become the program.
+        let mut command = Command::new("env");
+        command.arg("--default-signal");
+        if let Io::Tty(..) = order.io {
+            command.args(["setsid", "--ctty"]);
+        }
+        command.arg("sh");
         command.args(["-c", "exec 9<\"$0\"; exec \"$@\""]).arg(mark).args(&order.argv);
         command.env_clear().envs(&order.env).kill_on_drop(true);
         if let Some(cwd) = &order.cwd {
