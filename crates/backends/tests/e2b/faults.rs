@@ -88,7 +88,9 @@ async fn a_stream_that_is_cut_before_any_message_is_lost_or_no_start() {
             continue;
         }
         let (output, exit) = finish(&mut started.unwrap()).await;
-        assert_eq!((output.as_str(), exit.cause, exit.code), (&"ab"[..message - 1], Cause::Lost, None));
+        // What was on its way when the connection broke may be gone.
+        assert!("ab"[..message - 1].starts_with(&output), "{message}: {output:?}");
+        assert_eq!((exit.code, exit.signal, exit.cause), (None, None, Cause::Lost), "{message}");
     }
     soon("what was lost is removed", async {
         while !server.sandboxes().is_empty() {

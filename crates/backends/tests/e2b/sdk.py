@@ -3,7 +3,7 @@
 import threading
 
 from e2b import CommandExitException, Sandbox
-from e2b.sandbox_sync.commands.command_handle import PtySize
+from e2b.sandbox.commands.command_handle import PtySize
 
 sandbox = Sandbox.create("base", envs={"A": "1"}, timeout=60)
 assert sandbox.is_running()
