@@ -30,8 +30,9 @@ overhead_kb() {
     echo $((used - logs))
 }
 
-# Prints a line every few seconds and forks nothing but a sleep.
-printer='n=0; while :; do echo "line $n of $0"; n=$((n + 1)); sleep $1; done'
+# Prints more than a ring holds, so that nothing is new in what comes then: a line every few seconds, with nothing but
+# a sleep forked.
+printer='head -c 100000 /dev/zero | tr "\0" "."; n=0; while :; do echo "line $n of $0"; n=$((n + 1)); sleep $1; done'
 for n in $(seq "$terminals"); do
     kind=$((n % 2 == 0)) && kind=--tty || kind=--json
     "$ptyard" exec "$kind" --name "p$n" --until quiet:1 -- sh -c "$printer" "p$n" $((2 + n % 7)) >/dev/null 2>&1

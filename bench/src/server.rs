@@ -1,5 +1,6 @@
 //! A real server: the `ptyard` program, a process of its own, on a state directory that goes away with it.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -38,6 +39,15 @@ impl Server {
         self.client.version().pid
     }
 
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
+    /// The server that took the place of this one, which is gone.
+    pub(crate) async fn again(self) -> Outcome<Self> {
+        Self::of(self.state).await
+    }
+
     pub(crate) fn memory(&self) -> Outcome<Memory> {
         Memory::of(self.pid())
     }
@@ -53,11 +63,15 @@ impl Server {
             i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         self.client.stop().await?;
-        // Readable when the process has ended.
-        let ended = move || rustix::event::poll(&mut [PollFd::new(&process, PollFlags::IN)], None);
-        tokio::task::spawn_blocking(ended).await??;
-        Ok(())
+        tokio::task::spawn_blocking(move || ended(&process)).await?
     }
+}
+
+/// Blocks until a process has ended.
+pub(crate) fn ended(process: &OwnedFd) -> Outcome<()> {
+    // Then its descriptor is readable.
+    rustix::event::poll(&mut [PollFd::new(process, PollFlags::IN)], None)?;
+    Ok(())
 }
 
 fn socket(state: &Path) -> PathBuf {

@@ -1,10 +1,12 @@
 //! ptyard in this process.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::Io;
+use ptyard_terminal::local::keeper::{KeeperCommand, KeeperPlace, UpgradeFrom};
 use ptyard_yard::{
     ExecSpec, Program, TerminalRef, TypedInput, Window, WindowSpec, WriteSpec, Yard, YardConfig,
 };
@@ -22,6 +24,20 @@ impl InProcess {
     pub(crate) fn open() -> Outcome<Self> {
         let state = tempfile::tempdir()?;
         Ok(Self { yard: Yard::open(YardConfig::new(state.path()))?, _state: state })
+    }
+
+    /// The same with a keeper as the parent of its programs, which `ptyard` is.
+    pub(crate) fn kept(ptyard: &Path) -> Outcome<Self> {
+        let state = tempfile::tempdir()?;
+        let keeper = KeeperCommand {
+            program: ptyard.to_owned(),
+            name: "ptyard".to_owned(),
+            args: vec!["--state".into(), state.path().into(), "keeper".into()],
+            place: KeeperPlace::in_state(state.path()),
+            upgrade: UpgradeFrom::Older,
+        };
+        let config = YardConfig { keeper: Some(keeper), ..YardConfig::new(state.path()) };
+        Ok(Self { yard: Yard::open(config)?, _state: state })
     }
 
     /// Starts a program on a tty and takes the first window.

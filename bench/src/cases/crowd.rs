@@ -14,7 +14,7 @@ use crate::server::{self, Server};
 
 const CASE: &str = "crowd";
 
-const TERMINALS: usize = 1_000;
+pub(super) const TERMINALS: usize = 1_000;
 
 /// Connections that share the work; a server takes 512.
 const CONNECTIONS: usize = 250;
@@ -71,7 +71,8 @@ pub(crate) async fn run(bed: &Bed, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-async fn start_all(server: &Server) -> Outcome<Vec<String>> {
+/// Starts them all.
+pub(super) async fn start_all(server: &Server) -> Outcome<Vec<String>> {
     /// Starts are work of the server, not of its clients: a few connections keep it busy.
     const STARTERS: usize = 8;
     let start = async |count: usize| {

@@ -4,7 +4,9 @@ mod crowd;
 mod drain;
 mod echo;
 mod flood;
+mod keeper;
 mod repl;
+mod restart;
 mod start;
 
 use clap::ValueEnum;
@@ -29,11 +31,23 @@ pub(crate) enum Case {
     Crowd,
     /// From nothing to the first answer
     Start,
+    /// What it costs that programs outlive the server
+    Keeper,
+    /// From the server's death to the next answer
+    Restart,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Drain, Self::Echo, Self::Repl, Self::Flood, Self::Crowd, Self::Start];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Drain,
+        Self::Echo,
+        Self::Repl,
+        Self::Flood,
+        Self::Crowd,
+        Self::Start,
+        Self::Keeper,
+        Self::Restart,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -43,6 +57,8 @@ impl Case {
             Self::Flood => "flood",
             Self::Crowd => "crowd",
             Self::Start => "start",
+            Self::Keeper => "keeper",
+            Self::Restart => "restart",
         }
     }
 
@@ -54,6 +70,8 @@ impl Case {
             Self::Flood => "a program that prints without end",
             Self::Crowd => "a thousand idle terminals",
             Self::Start => "from nothing to the first answer",
+            Self::Keeper => "what it costs that programs outlive the server",
+            Self::Restart => "from the server's death to the next answer",
         }
     }
 
@@ -66,6 +84,8 @@ impl Case {
             Self::Flood => flood::run(bed, report).await,
             Self::Crowd => crowd::run(bed, report).await,
             Self::Start => start::run(bed, report).await,
+            Self::Keeper => keeper::run(bed, report).await,
+            Self::Restart => restart::run(bed, report).await,
         }
     }
 }

@@ -173,6 +173,10 @@ codes! {
     UnknownHandoff = "unknown_handoff", retry no, hint "";
     /// There is no flow of this name.
     UnknownFlow = "unknown_flow", retry no, hint "`ptyard flow list` shows the flows";
+    /// There is a flow of this name.
+    FlowTaken = "flow_taken", retry no, hint "choose another name, or `ptyard flow rm` the one there is";
+    /// A run of the flow is still going.
+    FlowRunning = "flow_running", retry no, hint "`ptyard flow show` tells where it stands; it ends by itself, or with its terminal";
     /// The schedule cannot be used.
     InvalidSchedule = "invalid_schedule", retry no, hint "five fields as in cron, for example `30 9 * * mon-fri`, or `@daily`";
     /// The agent asks nothing now, so there is nothing to answer.

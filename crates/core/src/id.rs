@@ -179,6 +179,10 @@ numbered! {
     /// The id of a handoff, `h3`: unique in its store, never given twice.
     HandoffId, "h"
 }
+numbered! {
+    /// The id of one run of a flow, `r5`: unique in its store, never given twice.
+    FlowRunId, "r"
+}
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ pub mod window;
 
 pub use code::ErrorCode;
 pub use exit::{Cause, Exit};
-pub use id::{AttemptId, HandoffId, MessageId, SessionId, TerminalId};
+pub use id::{AttemptId, FlowRunId, HandoffId, MessageId, SessionId, TerminalId};
 pub use limits::{Limit, Limits};
 pub use moment::Moment;
 pub use size::Size;

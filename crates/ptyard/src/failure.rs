@@ -172,6 +172,8 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::TooDeep
         | C::UnknownHandoff
         | C::UnknownFlow
+        | C::FlowTaken
+        | C::FlowRunning
         | C::NotAsking
         | C::Stopping
         | C::Internal => status::FAILED,

@@ -10,12 +10,16 @@ use ptyard_server::{Ground, Served, Server, ServerConfig};
 use ptyard_terminal::local::keeper::UpgradeFrom;
 use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::keep;
 use crate::logging::{self, LogFilter};
+use crate::mcp;
 use crate::places;
-use crate::start::{self, Readiness};
+use crate::print::Format;
+use crate::run::Place;
+use crate::start::{self, Policy, Readiness};
 use crate::state::State;
 use crate::takeover;
 
@@ -138,8 +142,13 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         Begin::Fresh => (None, UpgradeFrom::Older),
         Begin::Replace => (takeover::take_over(state).await?, UpgradeFrom::Any),
     };
+    if options.ground == Ground::Background {
+        start::wait_for_the_last(state);
+    }
     let config = YardConfig {
         keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
+        // By its path, where the next version will be when agents start it.
+        program: std::env::current_exe().ok(),
         elsewhere: places::backends(),
         ..YardConfig::new(state.dir())
     };
@@ -150,7 +159,9 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         ground: options.ground,
         ..ServerConfig::in_state(state.dir().to_owned())
     };
-    let server = match Server::bind(config, yard.clone()) {
+    let stopping = CancellationToken::new();
+    let place = Place { state: state.clone(), policy: Policy::Never, format: Format::Json };
+    let server = match Server::bind(config, yard.clone(), mcp::router(&place, stopping.clone())) {
         Ok(server) => server,
         Err(error) => {
             yard.let_go();
@@ -158,6 +169,11 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         }
     };
     drop(yard);
+    let stops = server.stopping();
+    tokio::spawn(async move {
+        stops.await;
+        stopping.cancel();
+    });
     if let Some(address) = server.tcp_address() {
         tracing::info!(%address, "listening; the token is in the state directory's file `token`");
     }

@@ -1,21 +1,23 @@
 //! Starts a server when none answers.
 //!
-//! Whoever starts one holds `start.lock` until it listens, so of several commands at once one starts it and the
-//! others wait for the lock and find it running. That it listens is told through a pipe, which is the new server's
-//! stdout until then: nothing is polled.
+//! `start.lock` is held from before a server is started until it listens, so of several commands at once one starts it
+//! and the others wait for the lock and find it running. The command that starts it and the new server hold it together
+//! (it is the server's stdin until then): neither needs to outlive the other. That it listens is told through a pipe,
+//! which is the new server's stdout until then. Nothing is polled.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_server::api::ErrorReply;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::client::{Client, ClientError};
 use crate::failure::Failure;
@@ -27,6 +29,8 @@ use crate::takeover;
 const READY: &str = "ready";
 /// How long a new server may take until it listens. It reads back its state first, which can be much.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one that ends may take: longer than it gives its programs and connections together.
+const LAST_LEAVES_WITHIN: Duration = Duration::from_secs(20);
 /// How often a server is greeted that leaves before it answers.
 const ATTEMPTS: u32 = 5;
 /// A log longer than this is set aside (`server.log.1`) before a new server writes to it.
@@ -90,7 +94,7 @@ fn start(state: &State, begin: Begin) -> Result<(), Failure> {
     state.prepare()?;
     let server_of = |state: &State| std::fs::read_to_string(state.server_lock()).unwrap_or_default();
     let before = server_of(state);
-    let _lock = lock(state)?;
+    let lock = lock(state)?;
     let is_done = match begin {
         Begin::Fresh => UnixStream::connect(state.socket()).is_ok(),
         Begin::Replace => server_of(state) != before,
@@ -102,14 +106,15 @@ fn start(state: &State, begin: Begin) -> Result<(), Failure> {
         |error: io::Error| Failure::new(ErrorCode::SpawnFailed, format!("server cannot be started: {error}"));
     let log = open_log(state)?;
     let (reader, writer) = io::pipe().map_err(broken)?;
-    let child = spawn(state, begin, writer, log).map_err(broken)?;
+    let child = spawn(state, begin, lock, writer, log).map_err(broken)?;
     let outcome = await_ready(state, reader);
     // A long-lived caller reaps its server this way; a short-lived one leaves it to init.
     std::thread::spawn(move || reap(child));
     outcome
 }
 
-/// Takes the lock under which servers are started. It is released with the file, also when its holder dies.
+/// Takes the lock under which servers are started. It is released with the last copy of the file, also when its holders
+/// die.
 pub(crate) fn lock(state: &State) -> Result<File, Failure> {
     let file = state.open_private(&state.start_lock())?;
     flock(&file, FlockOperation::LockExclusive).map_err(|error| {
@@ -118,14 +123,14 @@ pub(crate) fn lock(state: &State) -> Result<File, Failure> {
     Ok(file)
 }
 
-fn spawn(state: &State, begin: Begin, ready: PipeWriter, log: File) -> io::Result<Child> {
+fn spawn(state: &State, begin: Begin, lock: File, ready: PipeWriter, log: File) -> io::Result<Child> {
     Command::new(this_program()?)
         .arg0("ptyard")
         .arg("--state")
         .arg(state.dir())
         .args(["serve", "--daemon"])
         .args((begin == Begin::Replace).then_some("--replace"))
-        .stdin(Stdio::null())
+        .stdin(lock)
         .stdout(ready)
         .stderr(log)
         .spawn()
@@ -203,5 +208,23 @@ impl Readiness {
         // If the one who started us is gone, nobody needs to know.
         let _ = writeln!(io::stdout(), "{what}");
         let _ = rustix::stdio::dup2_stdout(&log);
+        // The lock goes with stdin. Whoever waits for it finds the server listening, or starts another.
+        if let Ok(null) = File::open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdin(&null);
+        }
     }
+}
+
+/// Waits until a server is gone that listens no more and still holds the state: it is ending its programs, or was killed
+/// a moment ago.
+pub(crate) fn wait_for_the_last(state: &State) {
+    let Ok(lock) = File::open(state.server_lock()) else { return };
+    if flock(&lock, FlockOperation::NonBlockingLockShared).is_ok() {
+        return;
+    }
+    let holder = io::read_to_string(lock).ok().and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+    // One that cannot be looked at is refused by name in a moment.
+    let Some(process) = holder.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return };
+    let timeout = Timespec::try_from(LAST_LEAVES_WITHIN).unwrap_or_default();
+    let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout));
 }

@@ -36,6 +36,13 @@ impl State {
         &self.0
     }
 
+    /// The directory, when it is not the one that a program without a word about it finds.
+    pub(crate) fn other_than_usual(&self) -> Option<&Path> {
+        let variable = |name: &str| if name == "PTYARD_STATE" { None } else { env::var_os(name) };
+        let usual = choose(None, variable).and_then(|usual| std::path::absolute(usual).ok());
+        (usual.as_ref() != Some(&self.0)).then_some(&self.0)
+    }
+
     /// The socket the server answers on.
     pub(crate) fn socket(&self) -> PathBuf {
         self.0.join("ptyard.sock")

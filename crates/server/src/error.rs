@@ -43,6 +43,8 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::NotATty
         | C::RawMode
         | C::KeyConflict
+        | C::FlowTaken
+        | C::FlowRunning
         | C::SelfSend
         | C::NoReceiver
         | C::TooDeep
@@ -103,7 +105,11 @@ pub const fn hint_of(code: ErrorCode) -> &'static str {
         }
         C::MessageSettled => "GET /v1/messages/{mid} shows its state",
         C::UnknownSession => "GET /v1/sessions lists the sessions",
-        C::UnknownFlow => "",
+        C::UnknownFlow => "GET /v1/flows lists the flows",
+        C::FlowTaken => "choose another name, or DELETE /v1/flows/{name}",
+        C::FlowRunning => {
+            "GET /v1/flows/{name} tells where it stands; it ends by itself, or with its terminal"
+        }
         C::UnknownProfile => "GET /v1/profiles lists the profiles and where they are looked for",
         C::NotAsking => "GET /v1/terminals/{id}/status tells what it does; a message waits until it is ready",
         C::TooManyTerminals => "end some with POST /v1/terminals/{id}/kill, or DELETE ended ones",

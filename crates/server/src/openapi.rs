@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
+use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -30,7 +30,10 @@ use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
         life::kill,
         stream::stream,
         agents::launch,
+        agents::speaker,
+        agents::tell,
         agents::hand_off,
+        agents::handoffs,
         agents::handoff,
         agents::assign,
         agents::status,
@@ -40,6 +43,13 @@ use crate::routes::{agents, events, life, look, mail, meta, stream, windows};
         agents::session,
         agents::shut_down,
         agents::profiles,
+        flows::add,
+        flows::list,
+        flows::show,
+        flows::remove,
+        flows::run,
+        flows::pause,
+        flows::resume,
         mail::send,
         mail::inbox,
         mail::message,
@@ -107,7 +117,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 31);
+        assert_eq!(paths.len(), 38);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];

@@ -149,13 +149,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the sockets. Must be called within a tokio runtime.
+    /// Opens the sockets. Must be called within a tokio runtime. `beside` are routes of whoever embeds the server: they are
+    /// behind the same gate as its own.
     ///
     /// The caller holds the yard's lock on the state directory, so a socket that lies there is a dead server's.
     ///
     /// # Errors
     /// When a socket cannot be opened, would be reachable by others, or there is no token for TCP.
-    pub fn bind(config: ServerConfig, yard: Yard) -> Result<Self, ServerError> {
+    pub fn bind(config: ServerConfig, yard: Yard, beside: Router) -> Result<Self, ServerError> {
         let (tcp, tcp_address) = match config.listen {
             Some(address) => {
                 let listener = listen::tcp(address)?;
@@ -177,13 +178,19 @@ impl Server {
         };
         Ok(Self {
             yard,
-            router: routes::router(shared),
+            router: routes::router(shared, beside),
             stop,
             unix: Listener::Unix(unix),
             tcp,
             tcp_address,
             name,
         })
+    }
+
+    /// Ready when the server begins to end: what would go on for ever beside its own calls ends then.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let stop = self.stop.clone();
+        async move { stop.requested().await }
     }
 
     /// The TCP address it listens on, with the port the system chose.

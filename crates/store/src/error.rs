@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptyard_core::{AttemptId, ErrorCode, HandoffId, MessageId};
+use ptyard_core::{AttemptId, ErrorCode, FlowRunId, HandoffId, MessageId};
 
 use crate::inbox::MessageState;
 
@@ -91,6 +91,23 @@ pub enum StoreError {
     /// No flow has this name.
     #[error("no flow {0:?}")]
     UnknownFlow(String),
+    /// There is a flow of this name.
+    #[error("there is a flow {0:?} already")]
+    FlowTaken(String),
+    /// A run of the flow is still going.
+    #[error("run {run} of the flow {flow:?} is still going")]
+    FlowRunning {
+        /// The flow.
+        flow: String,
+        /// Its run.
+        run: FlowRunId,
+    },
+    /// No run of a flow has this id.
+    #[error("no run {0}")]
+    UnknownFlowRun(FlowRunId),
+    /// The run is over, or its work is under way already.
+    #[error("run {0} is over")]
+    FlowRunOver(FlowRunId),
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -118,10 +135,17 @@ impl StoreError {
             Self::InboxFull { .. } => ErrorCode::InboxFull,
             Self::TextTooLong { .. } => ErrorCode::InputTooLarge,
             Self::KeyConflict(_) => ErrorCode::KeyConflict,
-            Self::UnknownHandoff(_) | Self::UnknownFlow(_) => ErrorCode::InvalidArgument,
+            Self::UnknownHandoff(_) => ErrorCode::UnknownHandoff,
             Self::HandoffOver(_) => ErrorCode::InvalidArgument,
+            Self::UnknownFlow(_) => ErrorCode::UnknownFlow,
+            Self::FlowTaken(_) => ErrorCode::FlowTaken,
+            Self::FlowRunning { .. } => ErrorCode::FlowRunning,
             Self::Closed => ErrorCode::Stopping,
-            Self::UnknownAttempt(_) | Self::AttemptOver(_) | Self::Internal { .. } => ErrorCode::Internal,
+            Self::UnknownAttempt(_)
+            | Self::AttemptOver(_)
+            | Self::UnknownFlowRun(_)
+            | Self::FlowRunOver(_)
+            | Self::Internal { .. } => ErrorCode::Internal,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use ptyard_core::{HandoffId, MessageId, TerminalId};
 
 use crate::answer::Answer;
+use crate::inbox::{NewMessage, Posted};
 
 /// Where a handoff stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +46,11 @@ pub struct HandoffRow {
 
 /// The handoffs. Every answer survives the machine.
 pub trait Handoffs {
-    /// Writes a handoff down.
-    fn open_handoff(&self, handoff: NewHandoff) -> Answer<'_, HandoffId>;
+    /// Posts the work of a handoff and writes the handoff down, in one step: there is never one without the other.
+    /// [`NewHandoff::message`] is the message that was posted, whatever it says.
+    ///
+    /// Fails as [`post`](crate::Inbox::post) does.
+    fn post_handoff(&self, message: NewMessage, handoff: NewHandoff) -> Answer<'_, (Posted, HandoffId)>;
 
     /// Gives it its result, once.
     ///
@@ -55,6 +59,9 @@ pub trait Handoffs {
 
     /// A handoff.
     fn handoff(&self, id: HandoffId) -> Answer<'_, Option<HandoffRow>>;
+
+    /// Up to `most` handoffs that a terminal, or a person, began; newest first.
+    fn handoffs_of(&self, caller: Option<TerminalId>, most: u32) -> Answer<'_, Vec<HandoffRow>>;
 
     /// The handoffs that are open, oldest first.
     fn open_handoffs(&self) -> Answer<'_, Vec<HandoffRow>>;

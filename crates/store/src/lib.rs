@@ -28,7 +28,7 @@ mod terminals;
 pub use answer::{Answer, Survives, wait};
 pub use error::StoreError;
 pub use events::{EventPage, EventRow, Events};
-pub use flows::{FlowRow, Flows, Run};
+pub use flows::{Cause, ClaimedFlow, DueFlow, FlowRow, FlowRunRow, FlowRunState, Flows, Run};
 pub use handoffs::{HandoffRow, HandoffState, Handoffs, NewHandoff};
 pub use inbox::Inbox;
 pub use keys::{KeyClaim, Keys};

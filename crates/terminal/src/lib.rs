@@ -22,6 +22,7 @@ mod progress;
 mod sizes;
 mod sys;
 mod terminal;
+mod wall;
 mod window;
 
 pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
@@ -34,4 +35,5 @@ pub use pause::Hold;
 pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
+pub use wall::wait_for_wall;
 pub use window::{Handover, Ready, TextUse, WindowCall, WindowCursor};

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ptyard_core::turn::StatusReport;
 use ptyard_core::window::{Collected, Collector, CollectorSpec, Condition, QuietAfter, Step};
 use ptyard_core::{Exit, Moment};
 
@@ -122,6 +123,7 @@ impl Handover {
 struct Wants {
     text: bool,
     prompt: bool,
+    status: bool,
     /// Whether a condition can hold at any chunk; without one, milestones are enough.
     every_chunk: bool,
 }
@@ -132,8 +134,21 @@ impl Wants {
         let pattern = any(|condition| matches!(condition, Condition::Regex(_)));
         let prompt = any(|condition| matches!(condition, Condition::Prompt));
         let quiet = any(|condition| matches!(condition, Condition::Quiet(_)));
-        Self { text: call.text == TextUse::Kept || pattern, prompt, every_chunk: pattern || prompt || quiet }
+        let status = any(|condition| matches!(condition, Condition::Status(_)));
+        Self {
+            text: call.text == TextUse::Kept || pattern,
+            prompt,
+            status,
+            every_chunk: pattern || prompt || quiet,
+        }
     }
+}
+
+/// Whether a status is one of after `mark`. A decision of the turn machine's own has no place in the log: it counts when it
+/// was made since the call began.
+fn is_new(report: &StatusReport, mark: u64, started: Moment) -> bool {
+    let offset = report.position.and_then(|position| position.offset());
+    offset.map_or(report.since >= started, |offset| offset > mark)
 }
 
 /// Tells what else was seen.
@@ -192,6 +207,8 @@ impl Terminal {
         let wants = Wants::of(&call);
         let mut wake = if wants.every_chunk { progress.clone() } else { self.inner.milestones.clone() };
         let mark = call.mark.unwrap_or(from);
+        let mut status = self.status();
+        let any_status = call.quiet_after == QuietAfter::Anything;
         let mut collector = Collector::new(CollectorSpec {
             from,
             mark,
@@ -217,6 +234,12 @@ impl Terminal {
                 collector.pass(at);
             }
             tell(&mut collector, &seen);
+            if wants.status
+                && let Some(report) = &*status.borrow_and_update()
+                && (any_status || is_new(report, mark, call.started))
+            {
+                collector.status(report.status.as_str());
+            }
             self.inner.pauses.point("window.before_step").await;
             let now = clock.now();
             let Step::Wait { until } = collector.step(now) else { break };
@@ -230,6 +253,7 @@ impl Terminal {
                 changed = wake.changed() => if changed.is_err() && progress.borrow().sealed.is_none() {
                     collector.sealed(Exit::lost(), at);
                 },
+                Ok(()) = status.changed(), if wants.status => {}
                 () = clock.sleep_until(prompt_look), if prompt_look.is_some() => if self.at_prompt().await {
                     collector.prompt_at(at);
                 },

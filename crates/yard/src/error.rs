@@ -10,6 +10,7 @@ use ptyard_terminal::TerminalError;
 use ptyard_terminal::log::LogError;
 
 use crate::agents::AgentError;
+use crate::flows::ScheduleError;
 use crate::spec::TerminalRef;
 
 /// Why the yard refused or failed. Nothing was changed by a call that returns one, unless its variant says so.
@@ -101,6 +102,9 @@ pub enum YardError {
     /// It is about agents.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// A schedule cannot be used.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
     /// No agent runs in the terminal.
     #[error("no agent runs in terminal {0}")]
     NoAgent(TerminalRef),
@@ -144,6 +148,7 @@ impl YardError {
             Self::Store(error) => error.code(),
             Self::Internal(_) => ErrorCode::Internal,
             Self::Agent(error) => error.code(),
+            Self::Schedule(_) => ErrorCode::InvalidSchedule,
             Self::NoAgent(_) => ErrorCode::Unsupported,
             Self::NotAsking { .. } => ErrorCode::NotAsking,
             Self::Stopping => ErrorCode::Stopping,

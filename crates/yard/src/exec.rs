@@ -30,7 +30,7 @@ use crate::state::unwritable;
 use crate::yard::Yard;
 
 /// The backend of this machine.
-const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// Longest name of a terminal.
 const NAME_BYTES: usize = 128;

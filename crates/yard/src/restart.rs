@@ -21,9 +21,9 @@ use crate::yard::Yard;
 /// Where an earlier version wrote a terminal down: beside its log.
 const RECORD_FILE: &str = "terminal.json";
 
-/// Whether a log cannot be written now, but could be later.
-fn is_of_the_disk(error: &YardError) -> bool {
-    matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable)
+/// Whether a log cannot be had now, but could be later: the disk is in the way, or whoever holds it.
+fn is_for_now(error: &YardError) -> bool {
+    matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable | ErrorCode::StateLocked)
 }
 
 impl Yard {
@@ -98,7 +98,7 @@ impl Yard {
                 self.find_earlier_member(&self.inner.state.terminal(id));
             }
             Ok(None) => wait(self.inner.store.remove_terminal(id))?,
-            Err(error) if is_of_the_disk(&error) => return Err(error),
+            Err(error) if is_for_now(&error) => return Err(error),
             Err(error) => tracing::warn!(%id, %error, "a terminal of an earlier server cannot be read"),
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Yard {
                 match LogWriter::reopen(directory, surroundings.log).map_err(YardError::from) {
                     Ok(log) => Ok(Terminal::resume(running, log, resumed, surroundings)),
                     Err(error) => {
-                        if is_of_the_disk(&error) {
+                        if is_for_now(&error) {
                             // Dropped, it would be ended.
                             std::mem::forget(running);
                         }

@@ -17,6 +17,7 @@ use crate::agents::team::Team;
 use crate::entry::Entry;
 use crate::error::YardError;
 use crate::events::{EventStream, Events};
+use crate::flows::{Calendar, Flows, WallCalendar};
 use crate::ids;
 use crate::lane::Lanes;
 use crate::life::Teardowns;
@@ -36,6 +37,10 @@ pub struct YardConfig {
     /// How the keeper of the programs is started, so that they outlive the server; without one they are children of
     /// this process, and end with it.
     pub keeper: Option<KeeperCommand>,
+    /// The program `ptyard`, which agents are given as an MCP server that speaks for them; without one they get none.
+    pub program: Option<PathBuf>,
+    /// The clock that flows go by.
+    pub calendar: Arc<dyn Calendar>,
     /// Backends beside the one of this machine.
     pub elsewhere: Vec<Arc<dyn Backend>>,
     /// Pause points for tests.
@@ -51,6 +56,8 @@ impl YardConfig {
             log: LogConfig::default(),
             max_running: 4_000,
             keeper: None,
+            program: None,
+            calendar: Arc::new(WallCalendar),
             elsewhere: Vec::new(),
             pauses: Pauses::default(),
         }
@@ -74,6 +81,7 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     pub(crate) registry: Mutex<Registry>,
     pub(crate) team: Team,
+    pub(crate) flows: Flows,
     /// Teardowns under way. They are owned here, so that no caller can abandon one; shutdown waits for them.
     pub(crate) teardowns: Teardowns,
     /// Last, because what is above lives on them.
@@ -129,6 +137,7 @@ impl Yard {
             events,
             registry: Mutex::default(),
             team: Team::default(),
+            flows: Flows::new(Arc::clone(&config.calendar)),
             teardowns: Teardowns::default(),
             state,
             config,
@@ -139,6 +148,8 @@ impl Yard {
             Ok(()) => {
                 yard.attend_earlier_members();
                 yard.resume_handoffs();
+                yard.resume_flow_runs();
+                yard.start_flows();
                 Ok(yard)
             }
             Err(error) => {

@@ -145,7 +145,7 @@ async fn look_out(end: Teller, pid: u32) {
         }
         // The stream with the output tells by itself when it breaks.
         Err(error) => {
-            tracing::debug!(terminal = %end.id, %error, "nobody looks out for the end of a program")
+            tracing::debug!(terminal = %end.id, %error, "nobody looks out for the end of a program");
         }
     }
 }

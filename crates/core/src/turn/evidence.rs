@@ -108,10 +108,11 @@ impl std::fmt::Display for Rule {
 }
 
 /// What an observation tells of the place where input is composed, and of the text that was last pasted there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
     /// Nothing: it cannot be seen from here.
+    #[default]
     Unseen,
     /// The composer is seen, and nothing stands in it.
     Empty,

@@ -24,16 +24,17 @@ pub(crate) use ledger::Ledger;
 pub(crate) use reading::{BLANK, Finding, Reading};
 use steady::{Asked, Steady};
 
-use crate::manifest::{Policy, Provider};
+use crate::manifest::{About, Provider};
 
 /// What is known at one moment, source by source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// What each source says, at most one each, the most trusted first.
     pub evidence: Vec<Evidence>,
-    /// What stands where input is composed.
+    /// What stands where input is composed in the last frame. What is said of the screen may be of an earlier one: its
+    /// position tells.
     pub composer: Composer,
-    /// What is to be done about the dialog that is shown, when the manifest knows it.
+    /// The dialog that is shown in the last frame, when the manifest knows it.
     pub dialog: Option<Dialog>,
     /// When time alone will change the verdict.
     pub until: Option<Moment>,
@@ -44,9 +45,9 @@ pub struct Verdict {
 pub struct Dialog {
     /// The rule that saw it.
     pub rule: Rule,
-    /// What is done about it.
-    pub policy: Policy,
-    /// The keys that dismiss it; empty unless the policy is to dismiss.
+    /// What it is about.
+    pub about: About,
+    /// The keys that say yes; empty when a person has to.
     pub keys: Vec<String>,
 }
 
@@ -108,9 +109,7 @@ impl Judge {
             if self.screen.was_ready() {
                 native.came_up();
             }
-            // A program that came up and then reports that it works does so: a turn may be over within a blip, and
-            // whoever handed its text over needs to see it.
-            let asked = if native.was_ready() { Asked::Yes } else { Asked::No };
+            let asked = expected(native);
             native.observe(said, asked, now);
             until.extend(native.deadline(asked));
             evidence.push(native.held().clone());
@@ -128,8 +127,9 @@ impl Judge {
         evidence.extend(self.title.clone());
         let (said, quiet_until) = self.reading.shown(now);
         until.extend(quiet_until);
-        self.screen.observe(said, Asked::No, now);
-        until.extend(self.screen.deadline(Asked::No));
+        let asked = expected(&self.screen);
+        self.screen.observe(said, asked, now);
+        until.extend(self.screen.deadline(asked));
         evidence.push(self.screen.held().clone());
         self.name(&mut evidence);
         Verdict {
@@ -152,6 +152,12 @@ impl Judge {
             }
         }
     }
+}
+
+/// A program that came up and then works does so at once: a turn may be over within a blip, and whoever handed its text
+/// over needs to see it. What programs show before they came up may be a blink.
+fn expected(steady: &Steady) -> Asked {
+    if steady.was_ready() { Asked::Yes } else { Asked::No }
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ const REPORT_LEADS: Duration = Duration::from_millis(500);
 /// How long a screen has to contradict the last report before the program counts as silent.
 const SILENT: Duration = Duration::from_secs(10);
 
+/// Most characters of what is asked: a row.
+const MAX_ASKED: usize = 200;
+
 /// The rule of an empty screen.
 pub(crate) const BLANK: Rule = Rule::named("blank");
 
@@ -67,7 +70,7 @@ pub(crate) struct Finding {
     pub(crate) evidence: Evidence,
     /// What stands where input is composed.
     pub(crate) composer: Composer,
-    /// What is to be done about the dialog that is shown, when the manifest knows it.
+    /// The dialog that is shown, when the manifest knows it.
     pub(crate) dialog: Option<Dialog>,
     /// When time alone changes the finding.
     pub(crate) until: Option<Moment>,
@@ -129,12 +132,15 @@ impl Reading {
         self.shown = self.shown.max(offset);
         let provider = &self.provider;
         let changed = self.rows.update(view, &provider.anchors);
-        if changed || self.seen.is_none() {
-            self.composer = composer::read(provider, &self.rows, view);
-            self.submitted.frame(&self.composer, &self.rows, now);
-        }
         let rule = rules::first(&provider.rules, &self.rows);
         let rule = rule.and_then(|rule| provider.rules.iter().position(|other| other.name == rule.name));
+        if changed || self.seen.is_none() {
+            // A menu is drawn with the sign of a composer, and nothing that stands in it was typed.
+            let is_asking = rule.is_some_and(|at| provider.rules[at].status == RuleStatus::Waiting);
+            self.composer =
+                if is_asking { Composer::Unseen } else { composer::read(provider, &self.rows, view) };
+            self.submitted.frame(&self.composer, &self.rows, now);
+        }
         let goes_on = |at: usize| {
             matches!(
                 provider.rules[at].status,
@@ -165,7 +171,7 @@ impl Reading {
         let of = |dialog: &&DialogRule| dialog.rule == *rule;
         self.provider.dialogs.iter().find(of).map(|dialog| Dialog {
             rule: dialog.rule.clone(),
-            policy: dialog.policy,
+            about: dialog.about,
             keys: dialog.keys.clone(),
         })
     }
@@ -201,8 +207,7 @@ impl Reading {
     /// What the last frame says, or quiet, and until when.
     pub(crate) fn shown(&self, now: Moment) -> (Evidence, Option<Moment>) {
         let Some((mut evidence, _)) = self.screen() else { return self.quiet(now) };
-        let work_is_due = Duration::from_millis(self.provider.ready.unseen_work_ms);
-        match self.submitted.until(work_is_due) {
+        match self.submitted.until(&self.provider.ready) {
             Some(until) if now < until && evidence.status.is_ready() => {
                 evidence.status = Status::Processing;
                 evidence.rule = Rule::named("submitted");
@@ -285,7 +290,9 @@ impl Reading {
             Evidence::new(Source::Screen, Position::Offset(self.shown), status, rule.name.clone());
         if status == Status::WaitingUserAnswer {
             let kind = rule.kind.unwrap_or(Question::Question);
-            evidence.blocked_on = Some(BlockedOn { kind, message: None });
+            let row = rule.asks.and_then(|asks| self.rows.last(asks));
+            let message = row.map(|at| self.rows.text(at).trim().chars().take(MAX_ASKED).collect());
+            evidence.blocked_on = Some(BlockedOn { kind, message });
         }
         Some((evidence, seen.clone()))
     }

@@ -5,11 +5,8 @@ use std::time::Duration;
 use ptyard_core::Moment;
 
 use super::Composer;
+use crate::manifest::Ready;
 use crate::rules::rows::Rows;
-
-/// How long a text that left the composer and stands nowhere may be on its way to the transcript: 600 ms. The slowest
-/// program that was recorded took 320 ms. A text that was merely deleted looks the same, so this is short.
-const ON_ITS_WAY: Duration = Duration::from_millis(600);
 
 /// Most letters that are looked for.
 const PROBE: usize = 24;
@@ -24,31 +21,36 @@ const LEAST: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Submitted {
     probe: String,
+    /// Something stood in it, be it only in a few words of the program's.
+    had_text: bool,
     /// How often it stood outside of the composer while it stood in it.
     before: usize,
     gone_at: Option<Moment>,
+    /// Since when a composer is seen, after that.
+    seen_since: Option<Moment>,
     is_in_transcript: bool,
 }
 
 impl Submitted {
-    /// The composer of the next frame.
+    /// The composer of the next frame that differs from the one before.
     pub(super) fn frame(&mut self, composer: &Composer, rows: &Rows, now: Moment) {
         match composer {
             Composer::Text(text) => {
                 let probe: String = text.chars().filter(|c| c.is_alphanumeric()).take(PROBE).collect();
-                self.before = count(rows, &probe).saturating_sub(1);
-                self.probe = probe;
-                self.gone_at = None;
-                self.is_in_transcript = false;
+                let before = count(rows, &probe).saturating_sub(1);
+                *self = Self { probe, had_text: true, before, ..Self::default() };
             }
-            Composer::Empty if !self.probe.is_empty() => {
+            Composer::Folded => *self = Self { had_text: true, ..Self::default() },
+            Composer::Empty if self.had_text => {
                 self.gone_at.get_or_insert(now);
-                if count(rows, &self.probe) > self.before {
-                    self.is_in_transcript = true;
-                    self.probe.clear();
-                }
+                self.seen_since.get_or_insert(now);
             }
-            Composer::Empty | Composer::Folded | Composer::Unseen => {}
+            Composer::Unseen if self.gone_at.is_some() => self.seen_since = None,
+            Composer::Empty | Composer::Unseen => {}
+        }
+        if *composer == Composer::Empty && !self.probe.is_empty() && count(rows, &self.probe) > self.before {
+            self.is_in_transcript = true;
+            self.probe.clear();
         }
     }
 
@@ -57,10 +59,16 @@ impl Submitted {
         *self = Self::default();
     }
 
-    /// Until when work is expected, though none is seen; `work_is_due` is how long it may take to show.
-    pub(super) fn until(&self, work_is_due: Duration) -> Option<Moment> {
-        let due = if self.is_in_transcript { work_is_due } else { ON_ITS_WAY };
-        self.gone_at.map(|at| at + due)
+    /// Until when work is expected, though none is seen. A text in the transcript has as long as work may take to show;
+    /// one that stands nowhere has less, for it may have been deleted: from when a composer is seen, since a program that
+    /// opens a conversation first clears its screen.
+    pub(super) fn until(&self, ready: &Ready) -> Option<Moment> {
+        let gone_at = self.gone_at?;
+        if self.is_in_transcript {
+            return Some(gone_at + Duration::from_millis(ready.unseen_work_ms));
+        }
+        // While no composer is seen nothing looks ready.
+        Some(self.seen_since? + Duration::from_millis(ready.on_its_way_ms))
     }
 }
 

@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
-use super::Watch;
+use ptyard_core::turn::Source;
+use ptyard_screen::{Screen, new_screen};
+
+use super::{Composer, Judge, Verdict, Watch};
 use crate::{Library, Origin, Provider};
 
 const TOY: &str = r#"
@@ -180,6 +183,75 @@ fn a_shell_is_ready_at_its_prompt_alone() {
     assert_eq!(status(&mut watch, 4000), Status::Processing);
     watch.output(b"user@host:~$ ", ms(6000));
     assert_eq!(status(&mut watch, 7000), Status::Completed);
+}
+
+/// A judge with the screen it looks at.
+struct Looks {
+    judge: Judge,
+    screen: Box<dyn Screen>,
+    offset: u64,
+}
+
+impl Looks {
+    fn new() -> Self {
+        let judge = Judge::new(Provider::parse(TOY, Origin::Local).unwrap());
+        Self { judge, screen: new_screen(Size::new(80, 24).unwrap(), 0), offset: 0 }
+    }
+
+    fn at(&mut self, rows: &str, at: u64) -> Verdict {
+        let bytes = format!("\x1b[2J\x1b[H{rows}");
+        self.screen.feed(bytes.as_bytes(), ms(at));
+        self.offset += bytes.len() as u64;
+        self.judge.look(&self.screen.view(0, ms(at)), self.offset, ms(at));
+        self.judge.verdict(ms(at))
+    }
+}
+
+fn screen(verdict: &Verdict) -> (Status, u64) {
+    let said = verdict.evidence.iter().find(|said| said.source == Source::Screen).unwrap();
+    (said.status, said.position.offset().unwrap())
+}
+
+#[test]
+fn law_09_a_ready_from_before_does_not_stand_beside_a_composer_from_after() {
+    let mut looks = Looks::new();
+    looks.at("> ", 0);
+    looks.judge.verdict(ms(1_000));
+    let drawn = looks.at("> do it", 1_100);
+    assert_eq!((screen(&drawn).0, &drawn.composer), (Status::Idle, &Composer::Text("do it".to_owned())));
+    // Work is believed at once: a text that was taken and an agent that is ready must never be seen together.
+    let taken = looks.at("* working\r\n> ", 1_200);
+    assert_eq!((screen(&taken).0, &taken.composer), (Status::Processing, &Composer::Empty));
+    // What is not believed yet does not move the position of what is.
+    let coming = looks.at("> ", 1_310);
+    assert_eq!((screen(&coming), &coming.composer), (screen(&taken), &Composer::Empty));
+    assert_eq!(screen(&looks.judge.verdict(ms(2_000))).0, Status::Completed);
+}
+
+#[test]
+fn law_09_a_folded_paste_that_left_the_composer_is_on_its_way() {
+    let toy = TOY.replace("sign = '^>'\n", "sign = '^>'\nfolded = 'Pasted'\n");
+    let mut looks = Looks::new();
+    looks.judge.replace(Provider::parse(&toy, Origin::Local).unwrap());
+    looks.at("> ", 0);
+    looks.judge.verdict(ms(1_000));
+    looks.at("> Pasted", 1_100);
+    // The screens on the way look ready.
+    for (rows, at) in [("> ", 1_200), ("home\r\n> ", 1_600), ("", 1_700), ("new\r\n> ", 2_500)] {
+        let verdict = looks.at(rows, at);
+        assert_eq!(screen(&verdict).0, Status::Processing, "{rows:?}");
+    }
+    looks.judge.verdict(ms(3_200));
+    assert_eq!(screen(&looks.judge.verdict(ms(4_000))).0, Status::Completed);
+}
+
+#[test]
+fn a_menu_is_no_draft() {
+    let mut looks = Looks::new();
+    let toy = TOY.replace("no prompt below ask", "ask");
+    looks.judge.replace(Provider::parse(&toy, Origin::Local).unwrap());
+    looks.at("? trust\r\n> 1. Yes", 0);
+    assert_eq!(looks.judge.verdict(ms(1_000)).composer, Composer::Unseen);
 }
 
 proptest! {

@@ -4,23 +4,56 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// An MCP server that the program is to start.
+/// An MCP server that the program is to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     /// Its name: letters, digits, `_` and `-`.
     pub name: String,
-    /// The program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Its environment beside what it inherits.
-    pub env: BTreeMap<String, String>,
+    /// How it is reached.
+    pub transport: McpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpTransport {
+    /// The program starts it.
+    Stdio {
+        /// The program of the server.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment beside what it inherits.
+        env: BTreeMap<String, String>,
+        /// Variables that stand in the environment of the program too, and never in an argument, where everybody could
+        /// read them.
+        secret: BTreeMap<String, String>,
+    },
+    /// It is there.
+    Http {
+        /// Its address.
+        url: String,
+        /// What is sent along.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// Where the text with the servers will stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// In a file of mode 0600.
+    Owner,
+    /// In an argument.
+    Everybody,
 }
 
 impl McpServer {
     /// Whether the name and the variables can stand as bare keys wherever a program wants them.
     pub(super) fn has_plain_names(&self) -> bool {
-        is_plain(&self.name) && self.env.keys().all(|key| is_plain(key))
+        let keys: Vec<&String> = match &self.transport {
+            McpTransport::Stdio { env, secret, .. } => env.keys().chain(secret.keys()).collect(),
+            McpTransport::Http { headers, .. } => headers.keys().collect(),
+        };
+        is_plain(&self.name) && keys.into_iter().all(|key| is_plain(key))
     }
 }
 
@@ -29,9 +62,18 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// `{"mcpServers": {...}}`.
-pub(super) fn json(servers: &[McpServer]) -> String {
+pub(super) fn json(servers: &[McpServer], readers: Readers) -> String {
     let entry = |server: &McpServer| {
-        let value = json!({ "command": server.command, "args": server.args, "env": server.env });
+        let value = match &server.transport {
+            McpTransport::Stdio { command, args, env, secret } => {
+                let mut env = env.clone();
+                if readers == Readers::Owner {
+                    env.extend(secret.clone());
+                }
+                json!({ "command": command, "args": args, "env": env })
+            }
+            McpTransport::Http { url, headers } => json!({ "type": "http", "url": url, "headers": headers }),
+        };
         (server.name.clone(), value)
     };
     let servers: serde_json::Map<String, Value> = servers.iter().map(entry).collect();
@@ -46,16 +88,33 @@ pub(super) fn codex_overrides(servers: &[McpServer]) -> Vec<String> {
             args.push("-c".to_owned());
             args.push(format!("mcp_servers.{}.{key}={value}", server.name));
         };
-        set("command", toml_string(&server.command));
-        let list: Vec<String> = server.args.iter().map(|arg| toml_string(arg)).collect();
-        set("args", format!("[{}]", list.join(",")));
-        for (name, value) in &server.env {
-            set(&format!("env.{name}"), toml_string(value));
+        match &server.transport {
+            McpTransport::Stdio { command, args, env, secret } => {
+                set("command", toml_string(command));
+                set("args", toml_list(args.iter()));
+                for (name, value) in env {
+                    set(&format!("env.{name}"), toml_string(value));
+                }
+                if !secret.is_empty() {
+                    set("env_vars", toml_list(secret.keys()));
+                }
+            }
+            McpTransport::Http { url, headers } => {
+                set("url", toml_string(url));
+                for (name, value) in headers {
+                    set(&format!("http_headers.{name}"), toml_string(value));
+                }
+            }
         }
-        // A float: an integer is passed over, and a minute is too short for a handoff.
-        set("tool_timeout_sec", "600.0".to_owned());
+        // A float: an integer is passed over. A handoff may take as long as it is waited for.
+        set("tool_timeout_sec", "3600.0".to_owned());
     }
     args
+}
+
+fn toml_list<'a>(items: impl Iterator<Item = &'a String>) -> String {
+    let items: Vec<String> = items.map(|item| toml_string(item)).collect();
+    format!("[{}]", items.join(","))
 }
 
 /// A basic string of TOML.

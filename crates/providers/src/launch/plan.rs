@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
 
-use super::mcp::{self, McpServer};
+use super::mcp::{self, McpServer, Readers};
 use super::recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};
 
 /// Longest session id that is taken.
@@ -199,9 +199,13 @@ impl Making<'_> {
         match self.recipe.mcp.encoder {
             McpEncoder::None => self.note("MCP servers cannot be given to this program"),
             McpEncoder::Json => {
-                let json = mcp::json(servers);
+                let json = mcp::json(servers, Readers::Everybody);
                 let wants_file = self.recipe.mcp.args.iter().any(|arg| arg.contains("{file}"));
-                let file = if wants_file { self.file("mcp.json", json.clone()) } else { String::new() };
+                let file = if wants_file {
+                    self.file("mcp.json", mcp::json(servers, Readers::Owner))
+                } else {
+                    String::new()
+                };
                 self.arguments(&self.recipe.mcp.args, &[("file", &file), ("json", &json)]);
             }
             McpEncoder::CodexOverrides => self.plan.argv.extend(mcp::codex_overrides(servers)),

@@ -9,8 +9,7 @@ use toml::Spanned;
 use super::error::ManifestError;
 use super::raw::{RawAnchor, RawAnswer, RawComposer, RawManifest, RawSelftest};
 use super::{
-    AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Policy, Provider, RuleStatus,
-    TitleRule,
+    AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Provider, RuleStatus, TitleRule,
 };
 use crate::rules::Rule;
 use crate::rules::anchor::{self, Anchor};
@@ -169,7 +168,11 @@ impl Scope<'_> {
                     "a rule needs a term that is not `no ...` or `under ...`: an empty screen says nothing";
                 return Err(self.error(span, why));
             }
-            rules.push(Rule { name, status: *rule.status.get_ref(), kind: rule.kind, when });
+            if rule.asks.is_some() && *rule.status.get_ref() != RuleStatus::Waiting {
+                return Err(self.error(span, "only a rule for `waiting` has an `asks`"));
+            }
+            let asks = rule.asks.as_ref().map(|asks| self.named(asks)).transpose()?;
+            rules.push(Rule { name, status: *rule.status.get_ref(), kind: rule.kind, asks, when });
         }
         Ok(rules)
     }
@@ -187,14 +190,10 @@ impl Scope<'_> {
             if !known {
                 return Err(self.error(dialog.rule.span(), "no rule for `waiting` has this id"));
             }
-            if dialog.policy == Policy::Dismiss && origin == Origin::Remote {
-                let why = "a manifest from elsewhere presses no key on a dialog: `surface` or `fail`";
-                return Err(self.error(span, why));
+            if !dialog.keys.is_empty() && origin == Origin::Remote {
+                return Err(self.error(span, "a manifest from elsewhere presses no key on a dialog"));
             }
-            if (dialog.policy == Policy::Dismiss) == dialog.keys.is_empty() {
-                return Err(self.error(span, "`dismiss` needs `keys`, and only `dismiss` has them"));
-            }
-            Ok(DialogRule { rule, policy: dialog.policy, keys: dialog.keys.clone() })
+            Ok(DialogRule { rule, about: dialog.about, keys: dialog.keys.clone() })
         };
         raw.dialogs.iter().map(dialog).collect()
     }

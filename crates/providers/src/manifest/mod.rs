@@ -19,7 +19,7 @@ use crate::rules::anchor::Anchor;
 use crate::rules::term::AnchorIndex;
 pub use error::ManifestError;
 use ptyard_core::turn::{Rule as RuleName, Status};
-pub use settings::{Input, Native, PasteBrackets, Policy, Ready, RuleStatus};
+pub use settings::{About, Input, Native, PasteBrackets, Ready, RuleStatus};
 
 /// The newest version of the manifest format that is understood.
 pub const ENGINE: u32 = 1;
@@ -94,7 +94,7 @@ pub(crate) enum ComposerPlace {
 #[derive(Debug)]
 pub(crate) struct DialogRule {
     pub(crate) rule: RuleName,
-    pub(crate) policy: Policy,
+    pub(crate) about: About,
     pub(crate) keys: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use ptyard_core::turn::{Question, Status};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::settings::{Input, Native, Policy, Ready, RuleStatus};
+use super::settings::{About, Input, Native, Ready, RuleStatus};
 use crate::launch::Recipe;
 
 #[derive(Debug, Deserialize)]
@@ -107,6 +107,9 @@ pub(crate) struct RawRule {
     pub(crate) status: Spanned<RuleStatus>,
     #[serde(default)]
     pub(crate) kind: Option<Question>,
+    /// The row that says what is asked: the last one of this class.
+    #[serde(default)]
+    pub(crate) asks: Option<Spanned<String>>,
     pub(crate) when: Vec<Spanned<String>>,
 }
 
@@ -114,7 +117,8 @@ pub(crate) struct RawRule {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDialog {
     pub(crate) rule: Spanned<String>,
-    pub(crate) policy: Policy,
+    pub(crate) about: About,
+    /// The keys that say yes; empty when a person has to.
     #[serde(default)]
     pub(crate) keys: Vec<String>,
 }

@@ -22,16 +22,12 @@ pub enum RuleStatus {
     Keep,
 }
 
-/// What is done about a dialog that comes up by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+/// What a dialog that comes up by itself is about. Whether it is answered is the operator's to say, never a manifest's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// A person is told.
-    Surface,
-    /// The launch fails.
-    Fail,
-    /// Its keys are pressed, once. Only for manifests from this machine.
-    Dismiss,
+pub enum About {
+    /// Whether the working directory is trusted.
+    TrustCwd,
 }
 
 /// How input is typed.
@@ -48,6 +44,9 @@ pub struct Input {
     pub interrupt: Vec<String>,
     /// A line that ends the program.
     pub exit: String,
+    /// How long a question has to stand before the program takes a key for an answer, in milliseconds: some drop what is
+    /// typed at a dialog that just came up.
+    pub answer_after_ms: u64,
 }
 
 impl Default for Input {
@@ -58,6 +57,7 @@ impl Default for Input {
             clear: vec!["C-u".to_owned()],
             interrupt: vec!["Escape".to_owned()],
             exit: "/exit".to_owned(),
+            answer_after_ms: 0,
         }
     }
 }
@@ -96,10 +96,20 @@ pub struct Ready {
     /// For how long a ready screen must have been seen without a sign of work before a message counts as answered
     /// all the same, in milliseconds: some commands show none.
     pub unseen_work_ms: u64,
+    /// For how long a text that left the composer, and of which nothing is seen since, counts as on its way rather than
+    /// deleted, in milliseconds. Programs that show every message and the work on it can be given seconds, so that they
+    /// are not taken for ready on a machine under load.
+    pub on_its_way_ms: u64,
 }
 
 impl Default for Ready {
     fn default() -> Self {
-        Self { settle_ms: 120, first_settle_ms: 250, quiet_ms: None, unseen_work_ms: 1500 }
+        Self {
+            settle_ms: 120,
+            first_settle_ms: 250,
+            quiet_ms: None,
+            unseen_work_ms: 1500,
+            on_its_way_ms: 600,
+        }
     }
 }

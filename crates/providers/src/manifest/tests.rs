@@ -21,7 +21,7 @@ status = "ready"
 when = ["prompt"]
 [[dialogs]]
 rule = "menu"
-policy = "dismiss"
+about = "trust_cwd"
 keys = ["1"]
 "#;
 
@@ -49,7 +49,8 @@ fn every_mistake_is_told_with_its_line() {
         ("when = [\"prompt\"]", "when = [\"no menu\"]", "line 16: a rule needs a term that is not"),
         ("id = \"prompt\"", "id = \"menu\"", "line 16: two rules are called `menu`"),
         ("rule = \"menu\"", "rule = \"prompt\"", "line 21: no rule for `waiting` has this id"),
-        ("keys = [\"1\"]", "keys = []", "line 20: `dismiss` needs `keys`"),
+        ("\"trust_cwd\"", "\"anything\"", "line 22: unknown variant `anything`"),
+        ("when = [\"prompt\"]", "asks = \"menu\"\nwhen = [\"prompt\"]", "line 16: only a rule for `waiting`"),
         ("keys = [\"1\"]", "key = [\"1\"]", "line 23: unknown field `key`"),
     ];
     for (from, to, expected) in mistakes {
@@ -62,7 +63,7 @@ fn every_mistake_is_told_with_its_line() {
 fn a_remote_manifest_never_presses_a_key() {
     let error = Provider::parse(GOOD, Origin::Remote).unwrap_err();
     assert_eq!(error.line, 20);
-    let surface = GOOD.replace("\"dismiss\"\nkeys = [\"1\"]", "\"surface\"");
+    let surface = GOOD.replace("keys = [\"1\"]", "");
     assert!(Provider::parse(&surface, Origin::Remote).is_ok());
 }
 

@@ -11,7 +11,7 @@ use ptyard_core::turn::{Question, Rule as RuleName};
 
 use crate::manifest::RuleStatus;
 use rows::Rows;
-use term::Term;
+use term::{AnchorIndex, Term};
 
 /// One rule.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub(crate) struct Rule {
     pub(crate) name: RuleName,
     pub(crate) status: RuleStatus,
     pub(crate) kind: Option<Question>,
+    /// The last row of this class says what is asked.
+    pub(crate) asks: Option<AnchorIndex>,
     pub(crate) when: Vec<Term>,
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct Terminal {
     unseen: Option<(Moment, Moment)>,
     until: Option<Moment>,
     view: Option<View>,
+    /// The offset that the last look showed, and what the screen's last evidence told of the composer.
+    looked: u64,
+    seen: Sight,
     typed: String,
     attempt: Option<Attempt>,
     told: Vec<Evidence>,
@@ -51,6 +54,8 @@ impl Terminal {
             unseen: None,
             until: None,
             view: None,
+            looked: 0,
+            seen: Sight::Unseen,
             typed: String::new(),
             attempt: None,
             told: Vec::new(),
@@ -132,7 +137,8 @@ impl Terminal {
     fn look(&mut self, now: Moment) {
         self.unseen = None;
         let view = self.screen.view(0, now);
-        self.judge.look(&view, self.offset - self.screen.held() as u64, now);
+        self.looked = self.offset - self.screen.held() as u64;
+        self.judge.look(&view, self.looked, now);
         self.view = Some(view);
         self.tell(now);
     }
@@ -142,7 +148,10 @@ impl Terminal {
         self.until = verdict.until.filter(|until| *until > now);
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                evidence.sight = self.sight(&verdict.composer);
+                if evidence.position.offset() >= Some(self.looked) {
+                    self.seen = self.sight(&verdict.composer);
+                }
+                evidence.sight = self.seen;
             }
             if !self.told.contains(&evidence) {
                 self.told.retain(|told| told.source != evidence.source);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::IdArg;
 use crate::environment::EnvArg;
@@ -34,6 +34,9 @@ pub(crate) struct LaunchArgs {
     /// The model; goes before what the profile says
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
+    /// Its first message, or `-` for stdin: on disk when this returns, handed over once it is ready
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    pub(crate) message: Option<String>,
     /// Where it runs [default: local]
     #[arg(long, value_name = "B")]
     pub(crate) backend: Option<String>,
@@ -43,9 +46,25 @@ pub(crate) struct LaunchArgs {
     /// Let it run tools without asking anybody
     #[arg(long)]
     pub(crate) unattended: bool,
+    /// What is done about dialogs at its start: ask a person, or trust the working directory
+    #[arg(
+        long,
+        value_name = "ask|trust-cwd",
+        default_value = "ask",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) on_dialog: OnDialog,
     /// More arguments for its program; for the providers generic and shell the program itself
     #[arg(last = true, value_name = "EXTRA ARGS")]
     pub(crate) extra: Vec<String>,
+}
+
+/// What is done about dialogs that come up at the start of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnDialog {
+    Ask,
+    TrustCwd,
 }
 
 /// Answer what an agent asks; an agent that asks nothing is typed nothing
@@ -118,6 +137,15 @@ pub(crate) struct WorkArgs {
     /// Let it run tools without asking anybody
     #[arg(long)]
     pub(crate) unattended: bool,
+    /// What is done about dialogs at its start: ask a person, or trust the working directory
+    #[arg(
+        long,
+        value_name = "ask|trust-cwd",
+        default_value = "ask",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(crate) on_dialog: OnDialog,
     /// Let it stay when it has answered
     #[arg(long)]
     pub(crate) keep: bool,

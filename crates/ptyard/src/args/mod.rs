@@ -1,8 +1,10 @@
 //! The command line, as clap reads it.
 
 mod agent;
+mod flow;
 pub(crate) mod limit;
 mod mail;
+mod mcp;
 mod program;
 mod provider;
 mod usage;
@@ -13,9 +15,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::logging::LogFilter;
-pub(crate) use agent::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
+pub(crate) use agent::{
+    AnswerArgs, LaunchArgs, OnDialog, ProfileCommand, SessionCommand, StatusArgs, WorkArgs,
+};
 
+pub(crate) use flow::{FlowAddArgs, FlowCommand};
 pub(crate) use mail::{InboxArgs, MessageAction, MessageArgs, SendArgs, WaitFor};
+pub(crate) use mcp::McpCommand;
 pub(crate) use program::{
     AttachArgs, ExecArgs, KillArgs, ReadArgs, ScreenArgs, ScreenFormat, SignalArgs, StdinArg, TypedArgs,
     WaitArgs, WindowArgs, WriteArgs,
@@ -142,8 +148,22 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ProfileCommand,
     },
+    /// Prompts that the calendar gives to an agent
+    Flow {
+        #[command(subcommand)]
+        command: FlowCommand,
+    },
     /// Serve the Model Context Protocol on stdin and stdout
-    Mcp,
+    ///
+    /// A server that listens on TCP (`ptyard serve --listen`) serves the same on /mcp.
+    #[command(args_conflicts_with_subcommands = true)]
+    Mcp {
+        #[command(subcommand)]
+        command: Option<McpCommand>,
+        /// Serve the agent in this terminal, with tools to work with other agents; refused anywhere but in that terminal
+        #[arg(long, value_name = "ID")]
+        terminal: Option<String>,
+    },
     /// Check the state directory, the server and the machine, in plain words
     Doctor {
         /// Look at this place only, as `exec --backend` takes it

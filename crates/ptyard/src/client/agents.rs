@@ -1,10 +1,10 @@
 //! Calls about agents.
 
-use ptyard_server::api::Done;
 use ptyard_server::api::agents::{
     AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
-    SessionInfo, StatusReply, WorkRequest,
+    SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
 };
+use ptyard_server::api::{Done, MessageInfo};
 use serde_json::json;
 
 use super::call::{at, escaped};
@@ -19,6 +19,21 @@ impl Client {
     /// Starts a worker, gives it work and waits for what it answers.
     pub async fn hand_off(&mut self, request: &WorkRequest) -> Result<HandoffReply, ClientError> {
         self.post("/v1/handoffs", request).await
+    }
+
+    /// For whom this client speaks.
+    pub async fn speaker(&mut self) -> Result<SpeakerReply, ClientError> {
+        self.get("/v1/speaker").await
+    }
+
+    /// Says something in the name of who speaks.
+    pub async fn tell(&mut self, request: &TellRequest) -> Result<MessageInfo, ClientError> {
+        self.post("/v1/messages", request).await
+    }
+
+    /// The newest handoffs of who speaks.
+    pub async fn handoffs(&mut self) -> Result<Vec<HandoffReply>, ClientError> {
+        self.get("/v1/handoffs").await
     }
 
     /// A handoff, once it is settled or `timeout_ms` milliseconds are over.

@@ -8,6 +8,7 @@ mod agents;
 mod call;
 mod error;
 mod events;
+mod flows;
 mod mail;
 mod stream;
 

@@ -11,6 +11,13 @@ pub(super) struct Arguments(Map<String, Value>);
 #[error("{0}")]
 pub(super) struct BadArgument(String);
 
+impl BadArgument {
+    /// An argument that must be given.
+    pub(super) fn missing(name: &str) -> Self {
+        Self(format!("`{name}` is required"))
+    }
+}
+
 type Read<T> = Result<T, BadArgument>;
 
 impl Arguments {
@@ -34,16 +41,26 @@ impl Arguments {
     /// A text that must be given and must not be empty.
     pub(super) fn required_text(&self, name: &str) -> Read<String> {
         match self.text(name)? {
-            None => Err(missing(name)),
+            None => Err(BadArgument::missing(name)),
             Some(text) if text.is_empty() => Err(BadArgument(format!("`{name}` must not be empty"))),
             Some(text) => Ok(text),
+        }
+    }
+
+    /// The id of a terminal: models send short ids as numbers and as strings. An empty one is as if it was not given.
+    pub(super) fn id(&self, name: &str) -> Read<Option<String>> {
+        match self.get(name) {
+            Some(Value::String(text)) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+            Some(Value::Number(_)) => Ok(self.number(name, 0)?.map(|number| number.to_string())),
+            None => Ok(None),
+            Some(other) => Err(wrong(name, "the id of a terminal", other)),
         }
     }
 
     /// Strings; a single one counts as a list of one.
     pub(super) fn required_texts(&self, name: &str) -> Read<Vec<String>> {
         match self.get(name) {
-            None => Err(missing(name)),
+            None => Err(BadArgument::missing(name)),
             Some(Value::String(text)) => Ok(vec![text.clone()]),
             Some(Value::Array(items)) if !items.is_empty() => items
                 .iter()
@@ -98,12 +115,8 @@ impl Arguments {
     }
 
     pub(super) fn required_number(&self, name: &str, min: u64) -> Read<u64> {
-        self.number(name, min)?.ok_or_else(|| missing(name))
+        self.number(name, min)?.ok_or_else(|| BadArgument::missing(name))
     }
-}
-
-fn missing(name: &str) -> BadArgument {
-    BadArgument(format!("`{name}` is required"))
 }
 
 fn wrong(name: &str, expected: &str, given: &Value) -> BadArgument {
@@ -139,6 +152,15 @@ mod tests {
         for name in ["a", "b", "c"] {
             assert_eq!(given.number(name, 0), Ok(Some(19523)));
         }
+    }
+
+    #[test]
+    fn a_terminal_is_named_by_a_number_or_a_text() {
+        let given = arguments(json!({"a": 19523, "b": " worker ", "c": "", "d": null, "e": [1]}));
+        assert_eq!(given.id("a"), Ok(Some("19523".to_owned())));
+        assert_eq!(given.id("b"), Ok(Some("worker".to_owned())));
+        assert_eq!((given.id("c"), given.id("d")), (Ok(None), Ok(None)));
+        assert_eq!(given.id("e").unwrap_err().to_string(), "`e` must be the id of a terminal, it is [1]");
     }
 
     #[test]

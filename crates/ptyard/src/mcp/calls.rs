@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, BadArgument};
-use super::tools::ToolSpec;
-use super::{Answer, Outcome, hints, text};
+use super::tools::{Family, ToolSpec};
+use super::{Answer, Outcome, Progress, hints, text};
 use crate::environment;
 use crate::failure::Failure;
 use crate::run::{Place, ended, table, working_directory};
@@ -27,13 +27,13 @@ const NO_STDIN: &str = "stdin is not available for this process. Start the comma
 /// One MCP client: all its terminals count together.
 #[derive(Debug)]
 pub(super) struct Caller {
-    place: Place,
+    pub(super) place: Place,
     client: String,
 }
 
 /// Why a tool did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+pub(super) enum Refusal {
     #[error(transparent)]
     Argument(#[from] BadArgument),
     #[error(transparent)]
@@ -46,7 +46,7 @@ impl From<crate::client::ClientError> for Refusal {
     }
 }
 
-type Called = Result<Answer, Refusal>;
+pub(super) type Called = Result<Answer, Refusal>;
 
 impl Caller {
     pub(super) fn new(place: Place) -> Result<Self, Failure> {
@@ -56,21 +56,33 @@ impl Caller {
     }
 
     /// Calls a tool. Each call has a connection of its own, which goes with it when it is dropped.
-    pub(super) async fn call(&self, tool: &ToolSpec, given: Map<String, Value>) -> Answer {
+    pub(super) async fn call(
+        &self,
+        tool: &ToolSpec,
+        given: Map<String, Value>,
+        progress: &Progress,
+    ) -> Answer {
         let arguments = Arguments::new(given);
-        let called = match tool.name {
-            "exec_command" => self.exec_command(&arguments).await,
-            "write_stdin" => self.write_stdin(&arguments).await,
-            "send_keys" => self.send_keys(&arguments).await,
-            "wait_for" => self.wait_for(&arguments).await,
-            "read_screen" => self.read_screen(&arguments).await,
-            "resize" => self.resize(&arguments).await,
-            "signal" => self.signal(&arguments).await,
-            "kill" => self.kill(&arguments).await,
-            "list" => self.list(&arguments).await,
-            other => Err(Failure::new(ErrorCode::Internal, format!("no tool {other:?}")).into()),
+        let called = match tool.family {
+            Family::Programs => progress.while_it_takes(self.call_programs(tool.name, &arguments)).await,
+            Family::Team => self.call_team(tool.name, &arguments, progress).await,
         };
-        called.unwrap_or_else(|refusal| refused(tool.name, &refusal))
+        called.unwrap_or_else(|refusal| refused(tool, &refusal))
+    }
+
+    async fn call_programs(&self, tool: &str, arguments: &Arguments) -> Called {
+        match tool {
+            "exec_command" => self.exec_command(arguments).await,
+            "write_stdin" => self.write_stdin(arguments).await,
+            "send_keys" => self.send_keys(arguments).await,
+            "wait_for" => self.wait_for(arguments).await,
+            "read_screen" => self.read_screen(arguments).await,
+            "resize" => self.resize(arguments).await,
+            "signal" => self.signal(arguments).await,
+            "kill" => self.kill(arguments).await,
+            "list" => self.list(arguments).await,
+            other => Err(unknown_tool(other)),
+        }
     }
 
     async fn exec_command(&self, arguments: &Arguments) -> Called {
@@ -226,7 +238,7 @@ fn window(reply: &WindowReply, begun: Instant) -> Answer {
     done(text::window(reply, begun.elapsed()), reply)
 }
 
-fn done(text: String, data: &impl Serialize) -> Answer {
+pub(super) fn done(text: String, data: &impl Serialize) -> Answer {
     Answer { text, data: serde_json::to_value(data).unwrap_or_default(), outcome: Outcome::Done }
 }
 
@@ -237,12 +249,20 @@ fn reworded(failure: &Failure, message: &str) -> Failure {
     body.into()
 }
 
+/// A tool that is shown and not done.
+pub(super) fn unknown_tool(name: &str) -> Refusal {
+    Failure::new(ErrorCode::Internal, format!("no tool {name:?}")).into()
+}
+
 /// A refusal says that the tool failed, and never looks as if a process had.
-fn refused(tool: &str, refusal: &Refusal) -> Answer {
+fn refused(tool: &ToolSpec, refusal: &Refusal) -> Answer {
+    let name = tool.name;
     let failure = match refusal {
         Refusal::Argument(error) => Failure::new(ErrorCode::InvalidArgument, error.to_string()),
         Refusal::Failure(failure) => match failure.code() {
-            Some(code) if failure.body().hint == code.hint() => failure.clone().with_hint(hints::of(code)),
+            Some(code) if failure.body().hint == code.hint() => {
+                failure.clone().with_hint(hints::of(code, tool.family))
+            }
             _ => failure.clone(),
         },
     };
@@ -250,7 +270,7 @@ fn refused(tool: &str, refusal: &Refusal) -> Answer {
     let mut text = if body.message == NO_STDIN {
         body.message.clone()
     } else {
-        format!("{tool} failed: {}", body.message)
+        format!("{name} failed: {}", body.message)
     };
     if !body.hint.is_empty() {
         text.push_str(&format!("\nHint: {}", body.hint));
@@ -265,6 +285,11 @@ fn refused(tool: &str, refusal: &Refusal) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::tools::PROGRAMS;
+
+    fn refused(tool: &str, refusal: &Refusal) -> Answer {
+        super::refused(PROGRAMS.iter().find(|spec| spec.name == tool).unwrap(), refusal)
+    }
 
     #[test]
     fn refusals_are_texts_a_model_can_act_on() {

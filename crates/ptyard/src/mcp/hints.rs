@@ -2,10 +2,23 @@
 
 use ptyard_core::ErrorCode;
 
+use super::tools::Family;
+
 /// The next step after `code`; empty when there is none that a model could take.
-pub(super) const fn of(code: ErrorCode) -> &'static str {
+pub(super) const fn of(code: ErrorCode, family: Family) -> &'static str {
     use ErrorCode as C;
     match code {
+        C::UnknownTerminal if matches!(family, Family::Team) => "`list_agents` shows the agents that exist",
+        C::TerminalExited if matches!(family, Family::Team) => {
+            "it gets no mail any more; start another one with `assign` or `handoff`"
+        }
+        C::UnknownProfile => "`list_profiles` shows the profiles",
+        C::UnknownSession => "`list_agents` with `all` shows the sessions",
+        C::UnknownHandoff => "`handoff_result` without an id lists yours",
+        C::NoReceiver => "give `receiver_id`; `list_agents` shows the agents",
+        C::SelfSend => "give another `receiver_id`",
+        C::NotAsking => "`get_status` tells what it does; `send_message` leaves it a message",
+        C::InboxFull => "wait until it has read some",
         C::UnknownTerminal => "`list` shows the sessions that exist",
         C::TerminalExited => "start the command again with `exec_command`",
         C::TerminalRunning => "`kill` ends it first",
@@ -35,14 +48,11 @@ pub(super) const fn of(code: ErrorCode) -> &'static str {
         | C::PlaceNotFound
         | C::UnknownMessage
         | C::MessageSettled
-        | C::InboxFull
-        | C::UnknownProfile
         | C::InvalidProfile
-        | C::UnknownSession
-        | C::UnknownHandoff
         | C::UnknownFlow
+        | C::FlowTaken
+        | C::FlowRunning
         | C::InvalidSchedule
-        | C::NotAsking
         | C::OutputEvicted
         | C::OffsetBeyondEnd
         | C::Unauthorized
@@ -60,9 +70,11 @@ mod tests {
     #[test]
     fn no_hint_names_what_only_another_face_has() {
         for &code in ErrorCode::ALL {
-            let hint = of(code);
-            for other in ["ptyard ", "--", "GET ", "POST ", "`info`", "stdin="] {
-                assert!(!hint.contains(other), "{code}: {hint}");
+            for family in [Family::Programs, Family::Team] {
+                let hint = of(code, family);
+                for other in ["ptyard ", "--", "GET ", "POST ", "`info`", "stdin="] {
+                    assert!(!hint.contains(other), "{code}: {hint}");
+                }
             }
         }
     }

@@ -1,29 +1,39 @@
-//! MCP on stdio: the tools models know, over the same client as the command line.
+//! MCP: the tools models know, over the same client as the command line, on stdio and over HTTP.
 //!
 //! This module alone knows the protocol crate. A call is dropped when the model's side cancels it or leaves, and with
 //! it its connection to the server, so that what it would have returned is returned by the next call.
 
 mod arguments;
 mod calls;
+mod clients;
+mod face;
 mod hints;
+mod http;
+mod identity;
+mod install;
+mod resources;
+mod team;
 mod text;
 mod tools;
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use ptyard_core::ErrorCode;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
-};
-use rmcp::service::RequestContext;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::Peer;
 use rmcp::transport::io::stdio_pipes;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use rmcp::{RoleServer, ServiceExt};
 use serde_json::Value;
 
 use crate::failure::{Failure, status};
 use crate::run::Place;
-use calls::Caller;
+use face::Face;
+use tools::ToolSpec;
+
+pub(crate) use clients::McpClient;
+pub(crate) use http::router;
+pub(crate) use install::{Change, install};
 
 /// What a tool call gives: text for the model and the same as data.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,15 +50,78 @@ enum Outcome {
     Refused,
 }
 
-/// The tools as the protocol crate serves them.
-struct Face {
-    caller: Arc<Caller>,
+/// Whom the tools are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Whoever runs programs, and agents.
+    Operator,
+    /// An agent that works in a terminal of the yard.
+    Agent,
 }
 
-/// Serves until stdin ends.
-pub(crate) async fn serve(place: &Place) -> Result<u8, Failure> {
+impl Audience {
+    fn tools(self) -> Vec<ToolSpec> {
+        match self {
+            Self::Operator => [tools::PROGRAMS, &[team::LAUNCH], team::IN_SESSION].concat(),
+            Self::Agent => team::IN_SESSION.to_vec(),
+        }
+    }
+
+    fn instructions(self) -> &'static str {
+        match self {
+            Self::Operator => tools::INSTRUCTIONS,
+            Self::Agent => team::INSTRUCTIONS,
+        }
+    }
+}
+
+/// Tells a client that asked for it how far a call is.
+struct Progress {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+}
+
+/// How often a call that goes on is told of.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+impl Progress {
+    /// Tells every second how long `call` has taken so far.
+    async fn while_it_takes<T>(&self, call: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        let mut call = pin!(call);
+        loop {
+            match tokio::time::timeout(PROGRESS_EVERY, &mut call).await {
+                Ok(done) => return done,
+                Err(_still_going) => {
+                    let Some(token) = self.token.clone() else { continue };
+                    let told = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64());
+                    let _client_left = self.peer.notify_progress(told.with_message("still waiting")).await;
+                }
+            }
+        }
+    }
+
+    /// Tells that `done` of at most `total` has passed. A client that does not listen loses nothing.
+    async fn tell(&self, done: Duration, total: Duration, message: &str) {
+        let Some(token) = self.token.clone() else { return };
+        let told = ProgressNotificationParam::new(token, done.as_secs_f64())
+            .with_total(total.as_secs_f64())
+            .with_message(message);
+        let _client_left = self.peer.notify_progress(told).await;
+    }
+}
+
+/// Serves until stdin ends: for the agent in `terminal`, or for whoever starts it.
+pub(crate) async fn serve(place: &Place, terminal: Option<&str>) -> Result<u8, Failure> {
     let broken = |error: String| Failure::new(ErrorCode::Internal, format!("mcp: {error}")).with_hint("");
-    let face = Face { caller: Arc::new(Caller::new(place.clone())?) };
+    let audience = match terminal {
+        None => Audience::Operator,
+        Some(terminal) => {
+            identity::check(place, terminal).await?;
+            Audience::Agent
+        }
+    };
+    let face = Face::new(place.clone(), audience)?;
     let running = match face.serve(stdio_pipes()).await {
         Ok(running) => running,
         // A client that leaves before it said hello has not failed.
@@ -59,65 +132,19 @@ pub(crate) async fn serve(place: &Place) -> Result<u8, Failure> {
     Ok(status::DONE)
 }
 
-impl ServerHandler for Face {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("ptyard", env!("CARGO_PKG_VERSION")))
-            .with_instructions(tools::INSTRUCTIONS)
-    }
-
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::ALL.iter().map(advertised).collect()))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = tools::ALL.iter().find(|tool| tool.name == request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
-        };
-        let arguments = request.arguments.unwrap_or_default();
-        tokio::select! {
-            answer = self.caller.call(tool, arguments) => Ok(result(answer).into()),
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-        }
-    }
-}
-
-fn result(answer: Answer) -> CallToolResult {
-    let content = vec![ContentBlock::text(answer.text)];
-    let mut result = match answer.outcome {
-        Outcome::Done => CallToolResult::success(content),
-        Outcome::Refused => CallToolResult::error(content),
-    };
-    result.structured_content = Some(answer.data);
-    result
-}
-
-fn advertised(tool: &tools::ToolSpec) -> Tool {
-    let Value::Object(schema) = (tool.schema)() else { unreachable!("invariant: schemas are objects") };
-    let hints = ToolAnnotations::new().read_only(tool.effect == tools::Effect::Looks);
-    let hints = match tool.effect {
-        tools::Effect::Looks | tools::Effect::Acts => hints,
-        tools::Effect::Ends => hints.destructive(true).idempotent(true),
-    };
-    Tool::new(tool.name, tool.description, schema).with_annotations(hints)
-}
-
 #[cfg(test)]
 mod tests {
+    use rmcp::model::Tool;
+
+    use super::face::{advertised, result};
     use super::*;
 
     #[test]
     fn the_tools_as_a_client_sees_them() {
-        let all: Vec<Tool> = tools::ALL.iter().map(advertised).collect();
-        insta::assert_json_snapshot!("tools", all);
+        for (name, audience) in [("tools", Audience::Operator), ("tools_in_session", Audience::Agent)] {
+            let all: Vec<Tool> = audience.tools().iter().map(advertised).collect();
+            insta::assert_json_snapshot!(name, all);
+        }
     }
 
     #[test]

@@ -16,13 +16,23 @@ pub(super) enum Effect {
     Ends,
 }
 
+/// What a tool is about: it says what a model can do about a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Programs.
+    Programs,
+    /// Agents.
+    Team,
+}
+
 /// A tool.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ToolSpec {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
     pub(super) schema: fn() -> Value,
     pub(super) effect: Effect,
+    pub(super) family: Family,
 }
 
 /// For the system prompt.
@@ -37,19 +47,21 @@ pub(super) const INSTRUCTIONS: &str = "When using the shell:\n\
     - For full-screen programs, `read_screen` shows what is on the screen, and `send_keys` presses keys by name.\n\
     - `wait_for` returns as soon as output matches, the program is quiet or it ends: prefer it to polling.";
 
-/// Every tool, in the order it is shown.
-pub(super) const ALL: &[ToolSpec] = &[
+/// The tools for programs, in the order they are shown.
+pub(super) const PROGRAMS: &[ToolSpec] = &[
     ToolSpec {
         name: "exec_command",
         description: "Runs a command in a PTY, returning output or a session ID for ongoing interaction.",
         schema: exec_command,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "write_stdin",
         description: "Writes characters to an existing unified exec session and returns recent output.",
         schema: write_stdin,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "send_keys",
@@ -57,6 +69,7 @@ pub(super) const ALL: &[ToolSpec] = &[
             returns recent output.",
         schema: send_keys,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "wait_for",
@@ -64,36 +77,42 @@ pub(super) const ALL: &[ToolSpec] = &[
             regular expression, nothing was printed for a while, a shell prompt is back, or the program ended.",
         schema: wait_for,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "read_screen",
         description: "Shows what a person would see on a session's terminal now. Does not use up any output.",
         schema: read_screen,
         effect: Effect::Looks,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "resize",
         description: "Changes the size of a session's terminal.",
         schema: resize,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "signal",
         description: "Sends a signal to a session's program.",
         schema: signal,
         effect: Effect::Acts,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "kill",
         description: "Ends a session's program and everything it started. Its output can still be polled.",
         schema: kill,
         effect: Effect::Ends,
+        family: Family::Programs,
     },
     ToolSpec {
         name: "list",
         description: "Lists sessions, running and finished.",
         schema: list,
         effect: Effect::Looks,
+        family: Family::Programs,
     },
 ];
 

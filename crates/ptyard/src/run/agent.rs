@@ -2,18 +2,18 @@
 
 use ptyard_core::typed;
 use ptyard_server::api::agents::{
-    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, ProfileInfo, SessionInfo,
-    StatusReply, WorkRequest,
+    AnswerRequest, HandoffReply, LaunchReply, LaunchRequest, MemberInfo, OnDialogInfo, ProfileInfo,
+    SessionInfo, StatusReply, WorkRequest,
 };
 
-use super::{Place, working_directory};
-use crate::args::{AnswerArgs, LaunchArgs, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
+use super::{Place, mail, working_directory};
+use crate::args::{AnswerArgs, LaunchArgs, OnDialog, ProfileCommand, SessionCommand, StatusArgs, WorkArgs};
 use crate::environment;
 use crate::failure::{Failure, status};
 use crate::print::{self, Format, printable};
 
 /// The variable with directories of profiles.
-const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
+pub(crate) const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
 
 pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failure> {
     let request = LaunchRequest {
@@ -28,6 +28,8 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
         caller_env: environment::of_caller(),
         args: args.extra,
         unattended: args.unattended,
+        on_dialog: on_dialog(args.on_dialog),
+        message: if args.message.as_deref() == Some("-") { Some(mail::stdin()?) } else { args.message },
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
     };
     let reply = place.client().await?.launch(&request).await?;
@@ -40,10 +42,19 @@ pub(super) async fn launch(place: &Place, args: LaunchArgs) -> Result<u8, Failur
     Ok(status::DONE)
 }
 
+fn on_dialog(wanted: OnDialog) -> OnDialogInfo {
+    match wanted {
+        OnDialog::Ask => OnDialogInfo::Ask,
+        OnDialog::TrustCwd => OnDialogInfo::TrustCwd,
+    }
+}
+
 fn launched(reply: &LaunchReply) -> String {
     let id = reply.session_id;
+    let message =
+        reply.message.as_deref().map_or_else(String::new, |id| format!("; {id} is its first message"));
     format!(
-        "{} {id} in session {}; `ptyard attach {id}` shows it\n",
+        "{} {id} in session {}; `ptyard attach {id}` shows it{message}\n",
         what(&reply.agent),
         printable(&reply.session)
     )
@@ -214,6 +225,7 @@ fn work(args: WorkArgs) -> Result<WorkRequest, Failure> {
         caller_env: environment::of_caller(),
         args: args.extra,
         unattended: args.unattended,
+        on_dialog: on_dialog(args.on_dialog),
         profiles: std::env::var(PROFILES_VARIABLE).ok(),
         ..LaunchRequest::default()
     };

@@ -57,7 +57,7 @@ pub(super) async fn message(place: &Place, args: &MessageArgs) -> Result<u8, Fai
     Ok(status::DONE)
 }
 
-fn stdin() -> Result<String, Failure> {
+pub(super) fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
     read.map_err(|error| Failure::usage(format!("stdin cannot be read: {error}"), "give the text itself"))?;

@@ -8,6 +8,7 @@ mod detect;
 mod doctor;
 mod events;
 mod exec;
+mod flow;
 mod list;
 mod mail;
 mod provider;
@@ -18,6 +19,7 @@ mod wait;
 mod window;
 mod write;
 
+pub(crate) use agent::PROFILES_VARIABLE;
 pub(crate) use exec::working_directory;
 pub(crate) use list::table;
 pub(crate) use window::{ended, remarks, shell_code};
@@ -30,7 +32,7 @@ use clap::error::ErrorKind;
 use ptyard_core::ErrorCode;
 use ptyard_server::Ground;
 
-use crate::args::{self, Cli, Command, DebugCommand};
+use crate::args::{self, Cli, Command, DebugCommand, McpCommand};
 use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -153,7 +155,16 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Reset(at) => agent::reset(place, &at.id).await,
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
-        Command::Mcp => mcp::serve(place).await,
+        Command::Flow { command } => flow::flow(place, command).await,
+        Command::Mcp { command: Some(McpCommand::Install { client, remove, print }), .. } => {
+            let change = match (remove, print) {
+                (true, _) => mcp::Change::Remove,
+                (_, true) => mcp::Change::Print,
+                _ => mcp::Change::Install,
+            };
+            mcp::install(place, client, change)
+        }
+        Command::Mcp { command: None, terminal } => mcp::serve(place, terminal.as_deref()).await,
         Command::Doctor { backend } => doctor::doctor(place, backend.as_deref()).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,

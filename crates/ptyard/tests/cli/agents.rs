@@ -105,6 +105,29 @@ fn case_sec04_an_agent_sends_in_its_own_name_and_in_no_other() {
 }
 
 #[test]
+fn law_13_the_first_message_is_on_disk_when_launch_returns_and_comes_once_it_is_ready() {
+    let yard = Yard::new();
+    let agent = ptyard_testkit::agent::program().to_str().unwrap();
+    let toml = "boot_ms = 300\nstatus.osc7501 = 'asks'";
+    let what = ["launch", "--provider", "generic", "--message", "look around", "--", agent, "--toml", toml];
+    let reply = yard.json(&what);
+    let message = reply["message"].as_str().unwrap();
+    let mail = yard.json(&["inbox", &id(&reply), "--all"]);
+    assert_eq!((&mail[0]["id"], &mail[0]["text"]), (&json!(message), &json!("look around")));
+    let began = Instant::now();
+    while yard.json(&["message", message])["state"] != "delivered" {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{}",
+            yard.json(&["status", &id(&reply), "--explain"])
+        );
+    }
+    let empty = yard.run(&["launch", "--provider", "generic", "--message", " ", "--", "sleep", "600"]);
+    assert_eq!(empty.status.code(), Some(2));
+    assert_eq!(yard.json(&["list"]).as_array().unwrap().len(), 1, "nothing was started for an empty message");
+}
+
+#[test]
 fn profiles_are_listed_and_what_cannot_be_launched_is_told() {
     let yard = Yard::new();
     let own = yard.state().join("profiles");
@@ -141,7 +164,10 @@ fn work_is_handed_off_and_its_result_is_kept() {
     let quick = worker("answer = 'it is 42'");
     let output = yard.run(&["handoff", "helper", "compute", "--", agent, "--toml", &quick]);
     assert!(output.status.success() && out(&output).contains("it is 42"), "{output:?}");
-    assert_eq!(yard.json(&["list"]), json!([]), "the worker is dismissed");
+    let began = Instant::now();
+    while yard.json(&["list"]) != json!([]) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the worker is dismissed, behind its result");
+    }
 
     let slow = worker("busy_ms = 300, answer = 'late'");
     let open = yard.json(&["handoff", "helper", "compute", "--timeout", "0", "--", agent, "--toml", &slow]);
@@ -150,4 +176,69 @@ fn work_is_handed_off_and_its_result_is_kept() {
     let kept = yard.json(&["result", id, "--timeout", "60"]);
     assert!(kept["result"].as_str().unwrap().contains("late"), "{kept}");
     assert_eq!(yard.json(&["result", "h999"])["error"]["code"], "unknown_handoff");
+}
+
+/// A kind of program that asks at its start whether the folder it shows is trusted.
+const ASKS_FOR_TRUST: &str = r#"
+id = "toy"
+name = "Toy"
+version = "1.0.0"
+engine = 1
+[launch]
+binaries = ["sh"]
+[anchors]
+trust = '^Do you trust'
+yes = '^> 1\. Yes'
+prompt = '^ready>'
+[[rules]]
+id = "trust"
+status = "waiting"
+kind = "dialog"
+asks = "trust"
+when = ["yes", "trust above yes"]
+[[rules]]
+id = "prompt"
+status = "ready"
+when = ["prompt"]
+[[dialogs]]
+rule = "trust"
+about = "trust_cwd"
+keys = ["Enter"]
+"#;
+
+/// Asks about `folder`, takes an Enter for yes, and is ready.
+fn asks_about(folder: &str) -> String {
+    format!(
+        "printf 'Do you trust it?\\n%s\\n> 1. Yes' {folder}; read yes; printf '\\033[2J\\033[Hready>'; sleep 600"
+    )
+}
+
+#[test]
+fn a_dialog_is_answered_only_as_the_operator_said() {
+    let yard = Yard::new();
+    std::fs::create_dir_all(yard.state().join("providers")).unwrap();
+    std::fs::write(yard.state().join("providers/toy.toml"), ASKS_FOR_TRUST).unwrap();
+    let start = |options: &[&str], folder: &str| {
+        let script = asks_about(folder);
+        id(&yard.json(&[&["launch", "--provider", "toy"], options, &["--", "-c", &script]].concat()))
+    };
+    let asked = start(&[], "\"$PWD\"");
+    let trusted = start(&["--on-dialog", "trust-cwd"], "\"$PWD\"");
+    let elsewhere = start(&["--on-dialog", "trust-cwd"], "/somewhere/else");
+    let below = start(&["--on-dialog", "trust-cwd"], "\"$PWD\"/below");
+    let window = yard.json(&["wait", &trusted, "--until", "status:idle", "--timeout", "60"]);
+    assert_eq!(window["ended_by"], "status", "{window}");
+    status_becomes(&yard, &trusted, "idle");
+    for other in [&asked, &elsewhere, &below] {
+        let status = status_becomes(&yard, other, "waiting_user_answer");
+        assert_eq!(
+            status["blocked_on"],
+            json!({"kind": "dialog", "message": "Do you trust it?"}),
+            "{other}: {status}"
+        );
+    }
+    yard.json(&["answer", &asked, "--keys", "Enter"]);
+    status_becomes(&yard, &asked, "idle");
+    assert_eq!(yard.json(&["status", &elsewhere])["status"], "waiting_user_answer");
+    assert_eq!(yard.json(&["status", &below])["status"], "waiting_user_answer");
 }

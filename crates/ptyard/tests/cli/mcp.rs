@@ -1,28 +1,33 @@
 //! MCP on stdio, as a client speaks it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::fake::*;
 
-struct Session {
+pub(crate) struct Session {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last_id: u64,
     hello: Value,
+    /// What was told of progress while a request was waited for.
+    pub(crate) progress: Vec<Value>,
 }
 
 impl Session {
     fn start(fake: &Fake) -> Self {
-        let mut command = fake.command(&["mcp"]);
+        Self::over(fake.command(&["mcp"]))
+    }
+
+    pub(crate) fn over(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir("/usr");
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut session = Self { child, stdin, stdout, last_id: 0, hello: Value::Null };
+        let mut session = Self { child, stdin, stdout, last_id: 0, hello: Value::Null, progress: Vec::new() };
         let client = json!({"name": "test", "version": "1"});
         session.hello = session.request(
             "initialize",
@@ -42,19 +47,22 @@ impl Session {
         self.last_id
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         loop {
             let mut line = String::new();
             assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server left");
             let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == "notifications/progress" {
+                self.progress.push(message["params"].clone());
+            }
             if message["id"] == id {
                 return message["result"].clone();
             }
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> (String, Value) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (String, Value) {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         (result["content"][0]["text"].as_str().unwrap().to_owned(), result)
     }
@@ -80,7 +88,18 @@ fn a_client_is_told_the_tools_and_how_to_use_them() {
             "resize",
             "signal",
             "kill",
-            "list"
+            "list",
+            "launch",
+            "handoff",
+            "handoff_result",
+            "assign",
+            "send_message",
+            "read_inbox",
+            "answer_user_prompt",
+            "get_status",
+            "list_agents",
+            "list_profiles",
+            "delete_terminal"
         ]
     );
     drop(session.stdin.take());
@@ -235,4 +254,91 @@ fn wait_for_takes_the_output_and_says_what_ended_the_wait() {
         fake.seen()[0].body,
         json!({"input": "none", "yield_ms": 30_000, "max_tokens": 10_000, "until": ["regex:hi", "exit"]})
     );
+}
+
+fn handoff(state: &str) -> Value {
+    let result = (state == "done").then_some("it is 42");
+    json!({"id": "h3", "state": state, "result": result, "caller": null, "worker": "t00000000000000000000000000000001"})
+}
+
+#[test]
+fn a_long_handoff_tells_how_it_goes_and_returns_the_answer() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let fake = Fake::start(move |seen| match (seen.method.as_str(), seen.path.split('?').next().unwrap()) {
+        ("POST", "/v1/handoffs") => Reply::Json(handoff("open")),
+        ("GET", "/v1/handoffs/h3") => {
+            let times = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Reply::Json(handoff(if times == 0 { "open" } else { "done" }))
+        }
+        _ => Reply::Refusal(410, "terminal_removed", "it is gone"),
+    });
+    let mut session = Session::start(&fake);
+    let arguments = json!({"agent_profile": "reviewer", "message": "compute", "timeout": 600});
+    let params = json!({"name": "handoff", "arguments": arguments, "_meta": {"progressToken": "p1"}});
+    let result = session.request("tools/call", &params);
+    assert_eq!(result["content"][0]["text"], "it is 42");
+    assert_eq!(result["isError"], false);
+    let data = &result["structuredContent"];
+    assert_eq!(
+        (&data["success"], &data["output"], &data["handoff_id"]),
+        (&json!(true), &json!("it is 42"), &json!("h3"))
+    );
+    assert_eq!(session.progress.len(), 2, "{:?}", session.progress);
+    assert_eq!(
+        (&session.progress[0]["progressToken"], &session.progress[0]["total"]),
+        (&json!("p1"), &json!(600.0))
+    );
+    assert!(session.progress[0]["message"].as_str().unwrap().contains("h3"));
+    let body = fake.seen()[0].body.clone();
+    assert_eq!(
+        (&body["worker"]["profile"], &body["text"], &body["timeout_ms"]),
+        (&json!("reviewer"), &json!("compute"), &json!(0))
+    );
+    assert_eq!(body["worker"]["cwd"], "/usr");
+    // Who asks for no progress is told none.
+    session.progress.clear();
+    session.call("handoff", &arguments);
+    assert_eq!(session.progress, [] as [Value; 0]);
+}
+
+#[test]
+fn a_handoff_whose_worker_asks_says_what_and_how_to_answer() {
+    let asks = json!({
+        "id": "t00000000000000000000000000000001", "status": "waiting_user_answer", "since": "now", "epoch": 1,
+        "source": "native", "rule": null, "offset": null, "stalled": null,
+        "blocked_on": {"kind": "permission", "message": "run \u{1b}[31mrm?"}
+    });
+    let fake = Fake::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/v1/handoffs") => Reply::Json(handoff("open")),
+        ("GET", path) if path.ends_with("/status") => Reply::Json(asks.clone()),
+        _ => Reply::Refusal(410, "terminal_removed", "it is gone"),
+    });
+    let mut session = Session::start(&fake);
+    let (text, result) = session.call("handoff", &json!({"agent_profile": "reviewer", "message": "compute"}));
+    assert!(text.contains("asks (permission): run rm?") && text.contains("`answer_user_prompt`"), "{text}");
+    assert_eq!((&result["isError"], &result["structuredContent"]["state"]), (&json!(false), &json!("open")));
+}
+
+#[test]
+fn a_cancelled_handoff_call_leaves_the_handoff_alone() {
+    let fake = Fake::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("POST", "/v1/handoffs") => Reply::Json(handoff("open")),
+        ("GET", path) if path.starts_with("/v1/handoffs/h3") => Reply::Never,
+        ("GET", "/v1/handoffs") => Reply::Json(json!([handoff("done")])),
+        _ => Reply::Refusal(410, "terminal_removed", "it is gone"),
+    });
+    let mut session = Session::start(&fake);
+    let arguments = json!({"agent_profile": "reviewer", "message": "compute"});
+    let id = session.ask("tools/call", &json!({"name": "handoff", "arguments": arguments}));
+    fake.wait_for(
+        |happened| matches!(happened, Happened::Request(seen) if seen.path.starts_with("/v1/handoffs/h3")),
+    );
+    session
+        .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    fake.wait_for(
+        |happened| matches!(happened, Happened::Abandoned(what) if what.starts_with("GET /v1/handoffs/h3")),
+    );
+    assert!(fake.seen().iter().all(|seen| seen.method != "DELETE" && !seen.path.ends_with("/kill")));
+    let (text, _) = session.call("handoff_result", &json!({}));
+    assert!(text.contains("h3 done") && text.contains("it is 42"), "{text}");
 }

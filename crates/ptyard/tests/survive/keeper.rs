@@ -128,6 +128,21 @@ fn law_01_the_next_keeper_keeps_the_programs_of_the_one_that_died() {
 }
 
 #[test]
+fn a_limit_holds_over_the_death_of_keeper_and_server() {
+    let stage = Stage::new();
+    let began = Instant::now();
+    stage.json(&["exec", "--name", "p", "--limit", "wall=5s", "--until", "quiet:1", "--", "sleep", "600"]);
+    let pid = number(&stage.json(&["info", "p"])["pid"]);
+    kill(stage.keeper());
+    new_programs_start(&stage);
+    stage.kill_server();
+    let exit = stage.end("p");
+    assert_eq!((&exit["cause"], &exit["by"]), (&"killed".into(), &"limit:wall".into()), "{exit}");
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(5) && !runs(pid), "{took:?}");
+}
+
+#[test]
 fn case_e02_the_next_keeper_gives_up_its_copy_of_an_input_too() {
     let stage = Stage::new();
     let cat = ["exec", "--stdin", "pipe", "--name", "c", "--until", "quiet:1", "--", "cat"];

@@ -4,6 +4,7 @@
 
 mod agents;
 mod disk;
+mod flows;
 mod keeper;
 mod kills;
 mod limits;

@@ -1,6 +1,13 @@
 //! What a new server knows of the one before.
 
-use crate::stage::{Stage, number, runs, text, until};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::stage::{Stage, number, pass, runs, text, until};
 
 #[test]
 fn law_03_the_next_window_goes_on_where_the_last_one_ended() {
@@ -199,4 +206,78 @@ fn a_server_that_cannot_start_leaves_the_programs_to_one_that_can() {
     }
     assert!(runs(pid), "it was ended for a server that never served");
     assert_eq!(stage.json(&["info", "p"])["state"], "running");
+}
+
+#[test]
+fn a_command_waits_for_a_server_whose_starter_was_killed() {
+    let stage = Stage::new();
+    let list = || stage.command(&["list"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut starter = list();
+    let mut server = String::new();
+    until("the server", || {
+        server = std::fs::read_to_string(stage.state().join("lock")).unwrap_or_default();
+        server.ends_with('\n')
+    });
+    let pid = Pid::from_raw(server.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    let mut next = list();
+    pass(Duration::from_millis(300));
+    let went_on = next.try_wait().unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+    assert!(went_on.is_none_or(|status| status.success()), "{went_on:?}");
+    let output = next.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(stage.server(), pid.as_raw_pid() as u32, "it is the one that began");
+}
+
+#[test]
+fn a_command_waits_for_a_server_that_ends_and_listens_no_more() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.state()).unwrap();
+    std::fs::set_permissions(stage.state(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let lock = stage.state().join("lock");
+    let script = "echo $$ >\"$1\"; exec flock -x \"$1\" sh -c 'echo locked; exec sleep 1'";
+    let mut last = Command::new("sh");
+    let mut last = last.args(["-c", script, "sh"]).arg(&lock).stdout(Stdio::piped()).spawn().unwrap();
+    let mut locked = String::new();
+    BufReader::new(last.stdout.take().unwrap()).read_line(&mut locked).unwrap();
+    assert_eq!(locked, "locked\n");
+    let output = stage.run(&["list"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(last.wait().unwrap().success());
+}
+
+#[test]
+fn law_01_a_log_that_the_last_server_still_holds_is_waited_for() {
+    let stage = Stage::new();
+    stage.json(&[
+        "exec",
+        "--name",
+        "p",
+        "--until",
+        "regex:here",
+        "--",
+        "sh",
+        "-c",
+        "echo here; exec sleep 600",
+    ]);
+    let info = stage.json(&["info", "p"]);
+    let pid = number(&info["pid"]);
+    let keeper = Pid::from_raw(i32::try_from(stage.keeper()).unwrap()).unwrap();
+    // So that it does not take the log first.
+    kill_process(keeper, Signal::STOP).unwrap();
+    stage.kill_server();
+    let ring = stage.state().join("terminals").join(text(&info["id"])).join("ring");
+    let mut dying = Command::new("flock");
+    let dying = dying.arg("-x").arg(ring).args(["sh", "-c", "echo locked; exec sleep 1"]);
+    let mut dying = dying.stdout(Stdio::piped()).spawn().unwrap();
+    let mut locked = String::new();
+    BufReader::new(dying.stdout.take().unwrap()).read_line(&mut locked).unwrap();
+    kill_process(keeper, Signal::CONT).unwrap();
+    let again = stage.json(&["info", "p"]);
+    assert_eq!((&again["state"], number(&again["pid"])), (&"running".into(), pid), "{again}");
+    assert!(runs(pid));
+    dying.wait().unwrap();
 }

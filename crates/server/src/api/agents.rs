@@ -42,9 +42,34 @@ pub struct LaunchRequest {
     /// It may run tools without asking.
     #[serde(default)]
     pub unattended: bool,
+    /// What is done about dialogs that come up at its start.
+    #[serde(default, skip_serializing_if = "OnDialogInfo::is_ask")]
+    pub on_dialog: OnDialogInfo,
+    /// The first message for it: on disk when the answer comes, handed over once it is ready. Not for a worker, whose work
+    /// it is already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The caller's `PTYARD_PROFILES`: directories that are searched for profiles first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<String>,
+}
+
+/// What is done about dialogs that come up before an agent is ready for the first time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDialogInfo {
+    /// They are shown as questions, and wait for a person.
+    #[default]
+    Ask,
+    /// Whether the working directory is trusted is answered with yes; a person is asked the rest.
+    TrustCwd,
+}
+
+impl OnDialogInfo {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_ask(&self) -> bool {
+        *self == Self::Ask
+    }
 }
 
 /// An agent, as far as others work with it.
@@ -73,6 +98,9 @@ pub struct LaunchReply {
     pub session: String,
     /// What it is.
     pub agent: MemberInfo,
+    /// The first message for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// What was wanted and cannot be enforced, and what else the caller should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -227,6 +255,31 @@ pub struct HandoffReply {
     pub caller: Option<String>,
     /// The worker's terminal.
     pub worker: String,
+}
+
+/// Who sends a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SpeakerReply {
+    /// The terminal that speaks; null is a person.
+    pub terminal: Option<String>,
+    /// The session it works in; null when no agent is known to run there.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<MemberInfo>,
+}
+
+/// Says something to an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TellRequest {
+    /// Who gets it: full id, short id or unique name. Without it, who created the speaker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The text.
+    pub text: String,
+    /// The same text sent again under the same key is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Work that was given; its result comes as a message.

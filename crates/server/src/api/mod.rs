@@ -20,13 +20,22 @@
 //! | POST /v1/terminals/{id}/answer | [`agents::AnswerRequest`] | [`agents::AnswerReply`] |
 //! | POST /v1/agents | [`agents::LaunchRequest`] | [`agents::LaunchReply`] |
 //! | POST /v1/handoffs | [`agents::WorkRequest`] | [`agents::HandoffReply`] |
+//! | GET /v1/handoffs | | array of [`agents::HandoffReply`], the speaker's |
 //! | GET /v1/handoffs/{id}?timeout_ms= | | [`agents::HandoffReply`] |
 //! | POST /v1/assignments | [`agents::WorkRequest`] | [`agents::AssignReply`] |
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
 //! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
 //! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |
+//! | POST /v1/flows | [`flows::FlowRequest`] | [`flows::FlowInfo`] |
+//! | GET /v1/flows | | array of [`flows::FlowInfo`] |
+//! | GET /v1/flows/{name}?most= | | [`flows::FlowReply`] |
+//! | DELETE /v1/flows/{name} | | [`flows::FlowInfo`] |
+//! | POST /v1/flows/{name}/run | | [`flows::FlowRunInfo`] |
+//! | POST /v1/flows/{name}/pause, /v1/flows/{name}/resume | | [`flows::FlowInfo`] |
 //! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
 //! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
+//! | GET /v1/speaker | | [`agents::SpeakerReply`] |
+//! | POST /v1/messages | [`agents::TellRequest`] | [`MessageInfo`] |
 //! | GET /v1/messages/{mid} | | [`MessageInfo`] |
 //! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |
 //! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |
@@ -46,6 +55,7 @@
 //! WebSocket offers the subprotocols `ptyard.v1` and `ptyard.token.TOKEN` instead.
 
 pub mod agents;
+pub mod flows;
 mod mail;
 mod reply;
 mod request;

@@ -6,15 +6,17 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use ptyard_yard::TerminalRef;
+use ptyard_yard::agents::framing::Purpose;
 use ptyard_yard::agents::handoff::Afterwards;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api::agents::{
     AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
-    SessionInfo, StatusReply, WorkRequest,
+    SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
 };
-use crate::api::{Done, ErrorReply};
+use crate::api::{Done, ErrorReply, MessageInfo};
 use crate::error::ApiError;
 use crate::extract::{At, Params, Payload};
 use crate::routes::Shared;
@@ -27,11 +29,49 @@ use crate::translate::{self, agents};
 pub(crate) async fn launch(
     State(shared): State<Shared>,
     speaker: Speaker,
-    Payload(request): Payload<LaunchRequest>,
+    Payload(mut request): Payload<LaunchRequest>,
 ) -> Result<Json<LaunchReply>, ApiError> {
+    let message = request.message.take();
     let mut spec = agents::launch_spec(request)?;
     spec.creator = speaker.terminal(&shared.yard)?;
-    Ok(Json(agents::launched(shared.yard.launch(spec).await?)))
+    let Some(message) = message else {
+        return Ok(Json(agents::launched(shared.yard.launch(spec).await?)));
+    };
+    let (launched, told) = shared.yard.start_with(spec, &message, Purpose::Message).await?;
+    Ok(Json(LaunchReply { message: Some(told.message.id.to_string()), ..agents::launched(launched) }))
+}
+
+/// Who sends this request. A wrong token is refused, as everywhere.
+#[utoipa::path(get, path = "/v1/speaker", operation_id = "speaker",
+    responses((status = 200, body = SpeakerReply), (status = "default", body = ErrorReply)))]
+pub(crate) async fn speaker(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+) -> Result<Json<SpeakerReply>, ApiError> {
+    let terminal = speaker.terminal(&shared.yard)?;
+    let member = terminal.and_then(|id| shared.yard.member(id));
+    Ok(Json(SpeakerReply {
+        terminal: terminal.map(|id| id.to_string()),
+        session: member.as_ref().map(|member| member.session.clone()),
+        agent: member.as_ref().map(agents::member),
+    }))
+}
+
+/// Says something to an agent, in the name of the speaker. Without a receiver it goes to who created the speaker.
+#[utoipa::path(post, path = "/v1/messages", operation_id = "tell", request_body = TellRequest,
+    responses((status = 200, body = MessageInfo), (status = "default", body = ErrorReply)))]
+pub(crate) async fn tell(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+    Payload(request): Payload<TellRequest>,
+) -> Result<Json<MessageInfo>, ApiError> {
+    let to = request.to.as_deref().map(|to| match to.parse::<TerminalRef>() {
+        Ok(at) => at,
+        Err(never) => match never {},
+    });
+    let speaker = speaker.terminal(&shared.yard)?;
+    let told = shared.yard.tell(speaker, to.as_ref(), &request.text, Purpose::Message, request.key).await?;
+    Ok(Json(translate::message(told.message)))
 }
 
 /// How much is told of a status.
@@ -142,7 +182,7 @@ pub(crate) async fn hand_off(
 ) -> Result<Json<HandoffReply>, ApiError> {
     let patience = agents::patience(request.timeout_ms)?;
     let afterwards = if request.keep { Afterwards::Keep } else { Afterwards::Dismiss };
-    let mut spec = agents::launch_spec(request.worker)?;
+    let mut spec = agents::worker_spec(request.worker)?;
     spec.creator = speaker.terminal(&shared.yard)?;
     let handed = shared.yard.hand_off(spec, &request.text, patience, afterwards).await?;
     Ok(Json(agents::handoff(handed.row)))
@@ -171,6 +211,21 @@ pub(crate) async fn handoff(
     Ok(Json(agents::handoff(shared.yard.handoff_result(id, patience).await?)))
 }
 
+/// How many handoffs are told.
+const HANDOFFS: u32 = 20;
+
+/// The newest handoffs of the speaker, newest first.
+#[utoipa::path(get, path = "/v1/handoffs", operation_id = "handoffs",
+    responses((status = 200, body = Vec<HandoffReply>), (status = "default", body = ErrorReply)))]
+pub(crate) async fn handoffs(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+) -> Result<Json<Vec<HandoffReply>>, ApiError> {
+    let caller = speaker.terminal(&shared.yard)?;
+    let rows = shared.yard.handoffs_of(caller, HANDOFFS).await?;
+    Ok(Json(rows.into_iter().map(agents::handoff).collect()))
+}
+
 /// Starts a worker and gives it work, whose result it sends as a message.
 #[utoipa::path(post, path = "/v1/assignments", operation_id = "assign", request_body = WorkRequest,
     responses((status = 200, body = AssignReply), (status = "default", body = ErrorReply)))]
@@ -179,7 +234,7 @@ pub(crate) async fn assign(
     speaker: Speaker,
     Payload(request): Payload<WorkRequest>,
 ) -> Result<Json<AssignReply>, ApiError> {
-    let mut spec = agents::launch_spec(request.worker)?;
+    let mut spec = agents::worker_spec(request.worker)?;
     spec.creator = speaker.terminal(&shared.yard)?;
     let (worker, told) = shared.yard.assign(spec, &request.text).await?;
     Ok(Json(AssignReply { worker: agents::launched(worker), message: told.message.id.to_string() }))

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod events;
+pub(crate) mod flows;
 pub(crate) mod life;
 pub(crate) mod look;
 pub(crate) mod mail;
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
 }
 
 /// All endpoints behind the gate.
-pub(crate) fn router(shared: Shared) -> Router {
+pub(crate) fn router(shared: Shared, beside: Router) -> Router {
     let stop = shared.stop.clone();
     let endpoints = Router::new()
         .route("/v1/terminals", post(windows::exec).get(look::list))
@@ -63,13 +64,20 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/terminals/{id}/reset", post(agents::reset))
         .route("/v1/terminals/{id}/answer", post(agents::answer))
         .route("/v1/agents", post(agents::launch))
-        .route("/v1/handoffs", post(agents::hand_off))
+        .route("/v1/handoffs", post(agents::hand_off).get(agents::handoffs))
         .route("/v1/handoffs/{id}", get(agents::handoff))
         .route("/v1/assignments", post(agents::assign))
         .route("/v1/sessions", get(agents::sessions))
         .route("/v1/sessions/{name}", get(agents::session).delete(agents::shut_down))
         .route("/v1/profiles", get(agents::profiles))
+        .route("/v1/flows", post(flows::add).get(flows::list))
+        .route("/v1/flows/{name}", get(flows::show).delete(flows::remove))
+        .route("/v1/flows/{name}/run", post(flows::run))
+        .route("/v1/flows/{name}/pause", post(flows::pause))
+        .route("/v1/flows/{name}/resume", post(flows::resume))
         .route("/v1/terminals/{id}/inbox", post(mail::send).get(mail::inbox))
+        .route("/v1/speaker", get(agents::speaker))
+        .route("/v1/messages", post(agents::tell))
         .route("/v1/messages/{mid}", get(mail::message))
         .route("/v1/messages/{mid}/cancel", post(mail::cancel))
         .route("/v1/messages/{mid}/retry", post(mail::retry))
@@ -79,7 +87,8 @@ pub(crate) fn router(shared: Shared) -> Router {
         .route("/v1/stop", post(meta::stop))
         .route("/v1/replace", post(meta::replace))
         .route(gate::HEALTH_PATH, get(meta::health))
-        .with_state(shared);
+        .with_state(shared)
+        .merge(beside);
     behind_the_gate(endpoints, stop)
 }
 

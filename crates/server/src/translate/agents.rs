@@ -5,7 +5,7 @@ use std::time::Duration;
 use ptyard_core::turn::{Explanation, Position, Standing, StatusReport};
 use ptyard_yard::agents::profile::{Listed, Origin};
 use ptyard_yard::agents::roster::{Member, Session};
-use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched};
+use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched, OnDialog};
 
 use ptyard_yard::agents::handoff::{HandoffRow, HandoffState};
 
@@ -13,7 +13,7 @@ use super::reply::time;
 use super::request::{absolute, check_variables};
 use crate::api::agents::{
     AnswerRequest, BlockedOnInfo, ExplainInfo, HandoffReply, LaunchReply, LaunchRequest, MemberInfo,
-    ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
+    OnDialogInfo, ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
 };
 use crate::error::ApiError;
 
@@ -32,9 +32,21 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
         caller_env: request.caller_env,
         extra: request.args,
         unattended: request.unattended,
+        on_dialog: match request.on_dialog {
+            OnDialogInfo::Ask => OnDialog::Ask,
+            OnDialogInfo::TrustCwd => OnDialog::TrustCwd,
+        },
         creator: None,
         profiles: request.profiles.map(Into::into),
     })
+}
+
+/// What a worker is started as. Its first message is its work.
+pub(crate) fn worker_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError> {
+    if request.message.is_some() {
+        return Err(ApiError::argument("a worker gets `text`, and no `message` beside it"));
+    }
+    launch_spec(request)
 }
 
 /// What is typed as an answer.
@@ -52,6 +64,7 @@ pub(crate) fn launched(launched: Launched) -> LaunchReply {
         session_id: launched.short.into(),
         session: launched.member.session.clone(),
         agent: member(&launched.member),
+        message: None,
         notices: launched.notices,
     }
 }

@@ -1,6 +1,7 @@
 //! Between the wire and the yard.
 
 pub(crate) mod agents;
+pub(crate) mod flows;
 mod mail;
 mod reply;
 mod request;

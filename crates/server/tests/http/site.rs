@@ -58,7 +58,7 @@ impl Site {
         let yard = Yard::open(YardConfig::new(state.clone())).unwrap();
         let config = ServerConfig { listen, ..ServerConfig::in_state(state) };
         let socket = config.socket.clone();
-        let server = Server::bind(config, yard).unwrap();
+        let server = Server::bind(config, yard, axum::Router::new()).unwrap();
         let tcp = server.tcp_address();
         let (shutdown, asked) = oneshot::channel();
         let served = tokio::spawn(server.serve(async move {

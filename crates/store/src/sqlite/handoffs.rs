@@ -1,12 +1,15 @@
 //! Handoffs.
 
-use ptyard_core::{HandoffId, MessageId};
-use rusqlite::{Error, OptionalExtension, Row};
+use ptyard_core::{HandoffId, MessageId, TerminalId};
+use rusqlite::{Connection, Error, OptionalExtension, Row};
 
 use crate::answer::{Answer, Survives};
 use crate::error::StoreError;
 use crate::handoffs::{HandoffRow, HandoffState, Handoffs, NewHandoff};
+use crate::inbox::{NewMessage, Posted};
 use crate::sqlite::convert::{millis, parsed, signed, terminal, time, unsigned, word};
+use crate::sqlite::fault::Fault;
+use crate::sqlite::inbox::post::post;
 use crate::sqlite::{HANDOFFS_KEPT, SqliteStore};
 
 impl HandoffState {
@@ -24,19 +27,11 @@ impl HandoffState {
 }
 
 impl Handoffs for SqliteStore {
-    fn open_handoff(&self, handoff: NewHandoff) -> Answer<'_, HandoffId> {
+    fn post_handoff(&self, message: NewMessage, handoff: NewHandoff) -> Answer<'_, (Posted, HandoffId)> {
         self.write(Survives::Machine, move |connection| {
-            connection
-                .prepare_cached(
-                    "INSERT INTO handoff (caller, worker, message, created_ms) VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute((
-                    handoff.caller.map(|id| id.to_string()),
-                    handoff.worker.to_string(),
-                    handoff.message.map(|id| signed(id.get())),
-                    millis(handoff.at),
-                ))?;
-            Ok(HandoffId::new(unsigned(connection.last_insert_rowid())))
+            let posted = post(connection, &message)?;
+            let id = open(connection, &NewHandoff { message: Some(posted.id), ..handoff })?;
+            Ok((posted, id))
         })
     }
 
@@ -69,6 +64,15 @@ impl Handoffs for SqliteStore {
         })
     }
 
+    fn handoffs_of(&self, caller: Option<TerminalId>, most: u32) -> Answer<'_, Vec<HandoffRow>> {
+        self.read(move |connection| {
+            let mut of_caller = connection
+                .prepare_cached("SELECT * FROM handoff WHERE caller IS ?1 ORDER BY id DESC LIMIT ?2")?;
+            let rows = of_caller.query_map((caller.map(|id| id.to_string()), most), row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     fn open_handoffs(&self) -> Answer<'_, Vec<HandoffRow>> {
         self.read(|connection| {
             let mut open =
@@ -77,6 +81,18 @@ impl Handoffs for SqliteStore {
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
+}
+
+fn open(connection: &Connection, handoff: &NewHandoff) -> Result<HandoffId, Fault> {
+    connection
+        .prepare_cached("INSERT INTO handoff (caller, worker, message, created_ms) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((
+            handoff.caller.map(|id| id.to_string()),
+            handoff.worker.to_string(),
+            handoff.message.map(|id| signed(id.get())),
+            millis(handoff.at),
+        ))?;
+    Ok(HandoffId::new(unsigned(connection.last_insert_rowid())))
 }
 
 fn row(row: &Row<'_>) -> Result<HandoffRow, Error> {

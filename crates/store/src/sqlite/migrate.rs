@@ -11,7 +11,8 @@ use crate::sqlite::fault::told;
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"ptyd");
 
 /// The steps from an empty database on; step `n` leads to schema `n + 1`. Steps are added, never changed.
-const STEPS: [&str; 1] = [include_str!("migrations/0001_first.sql")];
+const STEPS: [&str; 2] =
+    [include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_flow_runs.sql")];
 
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
@@ -95,6 +96,23 @@ mod tests {
         );
         assert_eq!(error.to_string(), said);
         assert_eq!(error.code(), ptyard_core::ErrorCode::StoreNewer);
+    }
+
+    #[test]
+    fn flows_of_the_first_schema_are_kept_and_count_from_now_on() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let path = Path::new("test.db");
+        migrate_by(&mut connection, path, &STEPS[..1]).unwrap();
+        connection
+            .execute("INSERT INTO flow VALUES ('nightly', '0 3 * * *', 'reviewer', 'look', 1, 77)", [])
+            .unwrap();
+        migrate_by(&mut connection, path, &STEPS).unwrap();
+        let sql =
+            "SELECT agent, text, paused, created_ms > 1700000000000 AND created_ms = done_until_ms FROM flow";
+        let kept: (String, String, bool, bool) = connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        assert_eq!(kept, (r#"{"profile":"reviewer"}"#.to_owned(), "look".to_owned(), true, true));
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub const MOST_TEXT_BYTES: usize = 1 << 20;
 /// How many handoffs with a result are kept. Of more, the oldest are forgotten.
 pub const HANDOFFS_KEPT: u64 = 10_000;
 
+/// How many runs of one flow that are over are kept. Of more, the oldest are forgotten.
+pub const FLOW_RUNS_KEPT: u32 = 100;
+
 /// A store in an SQLite database. Dropped, it finishes the jobs it has and closes the file.
 pub struct SqliteStore {
     path: PathBuf,

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use ptyard_core::MessageId;
-use ptyard_store::Inbox;
+use ptyard_core::{HandoffId, MessageId};
 use ptyard_store::inbox::{Claim, MessageState, NewMessage, Page, Purpose, Select};
 use ptyard_store::sqlite::SqliteStore;
+use ptyard_store::{Handoffs, Inbox, NewHandoff};
 
 use crate::support::{message, next, owner, receipt, terminal, wait};
 
@@ -41,6 +41,15 @@ fn child_that_writes_until_it_is_killed() {
                 }
             });
         }
+        let giving = Arc::clone(&store);
+        tokio::spawn(async move {
+            for n in 0.. {
+                let work = NewMessage { purpose: Purpose::Handoff, ..message(2, &format!("work {n}")) };
+                let handoff = NewHandoff { caller: None, worker: terminal(2), message: None, at: work.at };
+                let (posted, id) = giving.post_handoff(work, handoff).await.unwrap();
+                say(format!("handed {id} {}\n", posted.id));
+            }
+        });
         loop {
             let Some(attempt) = store.claim(Claim { owner: me.clone(), ..next(1) }).await.unwrap() else {
                 tokio::task::yield_now().await;
@@ -71,6 +80,7 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
     let path = directory.path().join("ptyard.db");
     let mut posted: BTreeMap<MessageId, (u64, usize)> = BTreeMap::new();
     let (mut taken, mut delivered) = (Vec::new(), Vec::new());
+    let mut handed: BTreeMap<HandoffId, MessageId> = BTreeMap::new();
     for lines in [1, 40, 97, 250, 13, 180] {
         let mut child = child(&path);
         let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -82,6 +92,9 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
                 ["posted", id, seq, len] => {
                     let place = (seq.parse().unwrap(), len.parse().unwrap());
                     assert!(posted.insert(id.parse().unwrap(), place).is_none(), "an id was given twice");
+                }
+                ["handed", id, message] => {
+                    handed.insert(id.parse().unwrap(), message.parse().unwrap());
                 }
                 ["taken", id] => taken.push(id.parse::<MessageId>().unwrap()),
                 ["delivered", id] => delivered.push(id.parse::<MessageId>().unwrap()),
@@ -109,6 +122,23 @@ fn law_13_what_was_acknowledged_before_a_kill_is_there_and_nothing_is_half() {
         after = Some(last.id);
         all.extend(page.into_iter().map(|message| (message.id, message)));
     }
+    // Work that was handed off has its handoff, and a handoff its work, whenever the kill came.
+    let open = wait(store.open_handoffs()).unwrap();
+    let work: Vec<MessageId> = all
+        .values()
+        .filter(|message| message.purpose == Purpose::Handoff)
+        .map(|message| message.id)
+        .collect();
+    let of_handoffs: Vec<MessageId> = open.iter().filter_map(|row| row.handoff.message).collect();
+    assert_eq!(of_handoffs, work);
+    for (id, message) in &handed {
+        let row = open
+            .iter()
+            .find(|row| row.id == *id)
+            .unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
+        assert_eq!(row.handoff.message, Some(*message));
+    }
+    all.retain(|_, message| message.purpose != Purpose::Handoff);
     for (id, (seq, len)) in &posted {
         let message = all.get(id).unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
         assert_eq!((message.seq, message.text.len()), (*seq, *len), "{id} is not what was acknowledged");

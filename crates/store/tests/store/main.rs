@@ -4,6 +4,7 @@
 
 mod damage;
 mod disk;
+mod flows;
 mod inbox;
 mod kill;
 mod model;

@@ -1,12 +1,12 @@
-//! Terminals, sessions, events, keys, handoffs and flows come back as they were put.
+//! Terminals, sessions, events, keys and handoffs come back as they were put.
 
 use std::os::unix::fs::PermissionsExt;
 
 use ptyard_core::{ErrorCode, HandoffId, MessageId, SessionId};
-use ptyard_store::sqlite::{EVENTS_KEPT, KEYS_KEPT};
+use ptyard_store::sqlite::{EVENTS_KEPT, KEYS_KEPT, MOST_TEXT_BYTES};
 use ptyard_store::{
-    EventRow, Events, FlowRow, Flows, HandoffState, Handoffs, Inbox, KeyClaim, Keys, NewHandoff, Run,
-    SessionName, SessionRow, Sessions, Stage, StoreError, TerminalRow, Terminals,
+    EventRow, Events, HandoffState, Handoffs, Inbox, KeyClaim, Keys, NewHandoff, SessionName, SessionRow,
+    Sessions, Stage, StoreError, TerminalRow, Terminals,
 };
 
 use crate::support::{Place, at, message, terminal, wait};
@@ -111,10 +111,9 @@ fn law_07_keys_are_kept_per_terminal_and_the_oldest_forgotten() {
 #[test]
 fn a_handoff_has_one_result() {
     let place = Place::new();
-    let posted = wait(place.store.post(message(2, "do it"))).unwrap();
-    let handoff =
-        NewHandoff { caller: Some(terminal(1)), worker: terminal(2), message: Some(posted.id), at: at(3) };
-    let id = wait(place.store.open_handoff(handoff.clone())).unwrap();
+    let handoff = NewHandoff { caller: Some(terminal(1)), worker: terminal(2), message: None, at: at(3) };
+    let (posted, id) = wait(place.store.post_handoff(message(2, "do it"), handoff.clone())).unwrap();
+    let handoff = NewHandoff { message: Some(posted.id), ..handoff };
     let open = wait(place.store.open_handoffs()).unwrap();
     assert_eq!((open.len(), open[0].id, &open[0].handoff), (1, id, &handoff));
     wait(place.store.close_handoff(id, HandoffState::Done, "42".to_owned())).unwrap();
@@ -132,27 +131,18 @@ fn a_handoff_has_one_result() {
 }
 
 #[test]
-fn a_flow_runs_once_for_each_moment_of_the_calendar_and_not_while_it_is_paused() {
+fn law_13_work_and_its_handoff_are_written_down_together_or_not_at_all() {
     let place = Place::new();
-    let flow = FlowRow {
-        name: "nightly".to_owned(),
-        cron: "0 3 * * *".to_owned(),
-        profile: "reviewer".to_owned(),
-        text: "look".to_owned(),
-        run: Run::Scheduled,
-        last_run: None,
-    };
-    let claim = |last, this| wait(place.store.claim_flow_run("nightly".to_owned(), last, this)).unwrap();
-    wait(place.store.put_flow(flow.clone())).unwrap();
-    assert!(claim(None, at(10)));
-    assert!(!claim(None, at(10)), "somebody else ran it");
-    wait(place.store.set_flow_run("nightly".to_owned(), Run::Paused)).unwrap();
-    assert!(!claim(Some(at(10)), at(20)));
-    wait(place.store.put_flow(flow.clone())).unwrap();
-    assert_eq!(wait(place.store.flows()).unwrap(), [FlowRow { last_run: Some(at(10)), ..flow }]);
-    wait(place.store.remove_flow("nightly".to_owned())).unwrap();
-    let none = wait(place.store.remove_flow("nightly".to_owned()));
-    assert_eq!(none, Err(StoreError::UnknownFlow("nightly".to_owned())));
+    let handoff = NewHandoff { caller: None, worker: terminal(2), message: None, at: at(3) };
+    let (posted, id) = wait(place.store.post_handoff(message(2, "do it"), handoff.clone())).unwrap();
+    let told = wait(place.store.handoff(id)).unwrap().unwrap();
+    assert_eq!(told.handoff, NewHandoff { message: Some(posted.id), ..handoff.clone() });
+    let too_long = "x".repeat(MOST_TEXT_BYTES + 1);
+    let refused = wait(place.store.post_handoff(message(2, &too_long), handoff));
+    assert!(matches!(refused, Err(StoreError::TextTooLong { .. })), "{refused:?}");
+    assert_eq!(wait(place.store.open_handoffs()).unwrap().len(), 1);
+    let of_caller = |caller| wait(place.store.handoffs_of(caller, 10)).unwrap();
+    assert_eq!((of_caller(None).len(), of_caller(Some(terminal(1))).len()), (1, 0));
 }
 
 #[test]

@@ -21,9 +21,10 @@ pub(crate) struct RingFile {
 }
 
 /// A program that is being started holds, between its fork and its exec, a copy of every open file of this process, and
-/// with them their locks. So a lock that is held may be free in a moment, and nothing tells when: it is tried again
-/// this often, this far apart, 100 ms in all.
-const LOCK_TRIES: u32 = 50;
+/// with them their locks. A server that was killed holds them until the kernel has taken it apart, which comes after its
+/// connections broke. So a lock that is held may be free in a moment, and nothing tells when: it is tried again this
+/// often, this far apart, 5 s in all. Who has to wait that long has a machine where everything takes that long.
+const LOCK_TRIES: u32 = 2_500;
 const LOCK_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// How a ring file is opened.

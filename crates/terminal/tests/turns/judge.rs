@@ -6,7 +6,8 @@ use ptyard_screen::scan::{Event, ProgramState};
 use ptyard_screen::{Signal, View};
 use ptyard_terminal::agent::{Composer, Judge, Verdict};
 
-/// Reads the rows of the scripted agent and its reports.
+/// Reads the rows of the scripted agent and its reports. What a frame with `(not believed)` shows is not said yet: what was
+/// said of the frame before stands, as with judges that wait until something has held for a while.
 #[derive(Default)]
 pub(crate) struct Sketch {
     report: Option<Evidence>,
@@ -65,6 +66,9 @@ impl Judge for Sketch {
             }
             _ => Composer::Unseen,
         };
+        if rows.iter().any(|row| row.contains("(not believed)")) {
+            return;
+        }
         let mut evidence = Evidence::new(Source::Screen, Position::Offset(offset), status, Rule::named(rule));
         if status == Status::WaitingUserAnswer {
             evidence.blocked_on = Some(BlockedOn { kind: Question::Dialog, message: None });

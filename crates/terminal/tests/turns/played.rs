@@ -40,6 +40,25 @@ async fn law_09_nothing_is_confirmed_by_what_was_printed_before_the_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn law_09_an_empty_composer_does_not_stand_beside_a_ready_from_before() {
+    let mut played = ready().await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    // It takes the Enter late, and goes to work in the frame in which its composer is empty.
+    let looked = || tokio::time::sleep(std::time::Duration::from_millis(300));
+    played.draws("", TEXT).await;
+    looked().await;
+    played.draws("Working (not believed)", "").await;
+    looked().await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.draws("Working", "").await;
+    played.stage.delivered(1).await;
+    assert_eq!(played.stage.offer(3, "next").await, Err(Hold::Busy));
+}
+
+#[tokio::test(start_paused = true)]
 async fn i17_a_turn_too_short_to_be_seen_releases() {
     let mut played = ready().await;
     played.stage.offer(1, TEXT).await.unwrap();

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ptyard_core::{HandoffId, MessageId, TerminalId};
+use ptyard_store::inbox::{NewMessage, Posted};
 pub use ptyard_store::{HandoffRow, HandoffState};
 use ptyard_store::{NewHandoff, Store};
 use tokio::sync::watch;
@@ -86,14 +87,20 @@ impl Handoffs {
         Ok(count)
     }
 
-    /// Writes a handoff down whose message was posted, and waits for its result from now on.
+    /// Posts the work of a handoff and writes the handoff down, in one step, and waits for its result from now on.
     ///
     /// # Errors
-    /// When it cannot be written down.
-    pub async fn open(&self, handoff: NewHandoff, afterwards: Afterwards) -> Result<HandoffId, AgentError> {
-        let id = self.inner.store.open_handoff(handoff.clone()).await?;
-        self.watch(id, &handoff, afterwards);
-        Ok(id)
+    /// When they cannot be written down; then neither is.
+    pub async fn open(
+        &self,
+        work: NewMessage,
+        caller: Option<TerminalId>,
+        afterwards: Afterwards,
+    ) -> Result<(HandoffId, Posted), AgentError> {
+        let handoff = NewHandoff { caller, worker: work.to, message: None, at: work.at };
+        let (posted, id) = self.inner.store.post_handoff(work, handoff.clone()).await?;
+        self.watch(id, &NewHandoff { message: Some(posted.id), ..handoff }, afterwards);
+        Ok((id, posted))
     }
 
     /// A handoff as it stands when it is settled, or when `patience` is over: then it is still open, and goes on.

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use ptyard_core::Moment;
 use ptyard_providers::manifest::PasteBrackets;
-use ptyard_providers::{Composer as Read, Judge as Reader, Provider};
+use ptyard_providers::{Composer as Read, Dialog, Judge as Reader, Provider};
 use ptyard_screen::{Signal, View};
 use ptyard_terminal::agent::{Agent, Brackets, Composer, Judge, Recipe, ShellIs, Verdict};
+use tokio::sync::watch;
 
 /// The provider whose agent is itself a shell.
 const SHELL: &str = "shell";
 
-/// What the actor of a terminal needs to know of an agent of this provider.
-pub(super) fn agent(provider: &Arc<Provider>) -> Agent {
-    Agent::new(
-        Box::new(ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0 }),
-        recipe(provider),
-    )
+/// What the actor of a terminal needs to know of an agent of this provider; and the dialog that it shows, from now on.
+pub(super) fn agent(provider: &Arc<Provider>) -> (Agent, watch::Receiver<Option<Dialog>>) {
+    let (dialog, shown) = watch::channel(None);
+    let judge = ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0, dialog };
+    (Agent::new(Box::new(judge), recipe(provider)), shown)
 }
 
 fn recipe(provider: &Provider) -> Recipe {
@@ -43,6 +43,8 @@ struct ProviderJudge {
     reader: Reader,
     /// Where the output ended when it was last told.
     end: u64,
+    /// The dialog that is shown.
+    dialog: watch::Sender<Option<Dialog>>,
 }
 
 impl Judge for ProviderJudge {
@@ -60,6 +62,11 @@ impl Judge for ProviderJudge {
 
     fn verdict(&mut self, now: Moment) -> Verdict {
         let verdict = self.reader.verdict(now);
+        self.dialog.send_if_modified(|dialog| {
+            let is_another = *dialog != verdict.dialog;
+            dialog.clone_from(&verdict.dialog);
+            is_another
+        });
         let composer = match verdict.composer {
             Read::Unseen => Composer::Unseen,
             Read::Empty => Composer::Empty,

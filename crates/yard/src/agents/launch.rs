@@ -1,6 +1,6 @@
 //! Starting agents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,20 +9,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptyard_core::{SessionId, Size, TerminalId};
-use ptyard_providers::Provider;
-use ptyard_providers::launch::{self as recipes, Plan, PlanFile, Wanted};
+use ptyard_providers::launch::PlanFile;
+use ptyard_providers::{Dialog, Provider};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
-use ptyard_terminal::backend::Io;
+use ptyard_terminal::backend::{Grounds, Io};
+use tokio::sync::watch;
 
 use super::deliver::Deliverer;
+use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
+use super::mail::abandoned_by_nobody;
+use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
 use super::roster::Member;
+use super::servers;
 use super::team;
 use super::token::{TOKEN_VARIABLE, Token};
 use crate::entry::Entry;
 use crate::error::YardError;
+use crate::exec::LOCAL;
 use crate::ids;
 use crate::inbox::{self, SendSpec};
 use crate::spec::{ExecSpec, Program, TerminalRef};
@@ -65,6 +71,8 @@ pub struct LaunchSpec {
     pub extra: Vec<String>,
     /// Whether it may run tools without asking.
     pub unattended: bool,
+    /// What is done about dialogs at its start.
+    pub on_dialog: OnDialog,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -115,18 +123,17 @@ impl Furnishing {
 }
 
 impl Yard {
-    /// Starts an agent: finds its profile and its provider, plans the start, and has its turns kept.
+    /// Starts an agent: finds its profile and its provider, plans the start, and has its turns kept. It goes on when the
+    /// caller is gone: an agent that nobody attends would get no mail.
     pub async fn launch(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
+        let yard = self.clone();
+        abandoned_by_nobody(async move { yard.launch_attended(spec).await }).await
+    }
+
+    async fn launch_attended(&self, spec: LaunchSpec) -> Result<Launched, YardError> {
         let (profile, mut notices) = self.profile_of(&spec)?;
         let provider = self.provider_of(&spec, profile.as_ref())?;
-        let session = match &spec.session {
-            None => None,
-            Some(name) => Some(SessionName::new(name.clone()).ok_or_else(|| {
-                YardError::InvalidArgument(format!(
-                    "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
-                ))
-            })?),
-        };
+        let session = session_name(spec.session.as_deref())?;
         let (session, depth) =
             self.inner.team.roster().place(spec.creator, session).map_err(AgentError::from)?;
         let session = session.map_or_else(|| format!("s-{}", ids::chunk_id()), |name| name.to_string());
@@ -154,11 +161,22 @@ impl Yard {
             depth,
         };
         let state = self.inner.config.state.clone();
+        let (of_profile, told) =
+            servers::of_profile(profile.as_ref().map_or(&Default::default(), |profile| &profile.mcp_servers));
+        notices.extend(told);
+        // Elsewhere there is no `ptyard` that could reach this yard.
+        let is_here = self.backend(spec.backend.as_deref().unwrap_or(LOCAL))?.grounds() == Grounds::Here;
+        let program = self.inner.config.program.clone().filter(|_| is_here);
         let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
-            let wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
+            let token = Token::draw();
+            let mut wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
+            wanted.mcp = program
+                .iter()
+                .map(|program| servers::own(program, &state, id, &token))
+                .chain(of_profile)
+                .collect();
             let plan = plan(&provider, &wanted)?;
             planned = Planned { notices: plan.advisory.clone(), first_message: plan.first_message.clone() };
-            let token = Token::draw();
             let mut env = plan.env;
             env.extend(spec.env.clone());
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
@@ -181,7 +199,12 @@ impl Yard {
             roster.join(member.clone());
             notices.extend(roster.crowd(&member.session));
         }
-        self.attend(&entry, provider.id(), None).await;
+        let dialogs = self.attend(&entry, provider.id(), None).await;
+        if let Some(dialogs) = dialogs {
+            let (on_dialog, cwd) = (spec.on_dialog, spec.cwd.clone());
+            let provider = Arc::clone(&provider);
+            self.answer_at_start(&entry, AtStart { on_dialog, provider, cwd, dialogs });
+        }
         if let Some(first) = &planned.first_message {
             let first = SendSpec { purpose: inbox::Purpose::Notice, ..SendSpec::new(first.clone()) };
             self.send(&TerminalRef::Id(entry.id()), first).await?;
@@ -189,14 +212,29 @@ impl Yard {
         Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
     }
 
+    /// Whether an agent could be started like this now: its profile, provider and session are looked at.
+    pub(crate) fn check_launch(&self, spec: &LaunchSpec) -> Result<(), YardError> {
+        let (profile, _) = self.profile_of(spec)?;
+        self.provider_of(spec, profile.as_ref())?;
+        session_name(spec.session.as_deref())?;
+        Ok(())
+    }
+
     /// Has the turns of an agent kept, and its mail handed over.
-    async fn attend(&self, entry: &Arc<Entry>, provider: &str, earlier: Option<Earlier>) {
-        let turns = self.inner.team.attend(&self.inner.config.state, entry, provider, earlier).await;
-        let Some(turns) = turns else { return };
+    /// The dialogs it shows from now on.
+    async fn attend(
+        &self,
+        entry: &Arc<Entry>,
+        provider: &str,
+        earlier: Option<Earlier>,
+    ) -> Option<watch::Receiver<Option<Dialog>>> {
+        let (turns, dialogs) =
+            self.inner.team.attend(&self.inner.config.state, entry, provider, earlier).await?;
         let deliverer = Deliverer::new(entry, turns);
         if let Err(error) = self.hand_over_mail(&TerminalRef::Id(entry.id()), deliverer) {
             tracing::debug!(%error, id = %entry.id(), "it was removed before its mail was handed over");
         }
+        Some(dialogs)
     }
 
     fn profile_of(&self, spec: &LaunchSpec) -> Result<(Option<Profile>, Vec<String>), YardError> {
@@ -270,7 +308,7 @@ impl Yard {
             let yard = self.clone();
             tokio::spawn(async move {
                 match yard.on_record(&entry).await {
-                    Ok(earlier) => yard.attend(&entry, &provider, Some(earlier)).await,
+                    Ok(earlier) => drop(yard.attend(&entry, &provider, Some(earlier)).await),
                     // Without it mail could overtake what is in doubt: better none than wrong.
                     Err(error) => {
                         tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent");
@@ -281,55 +319,18 @@ impl Yard {
     }
 }
 
+fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
+    let Some(name) = name else { return Ok(None) };
+    let session = SessionName::new(name);
+    session.map(Some).ok_or_else(|| {
+        YardError::InvalidArgument(format!(
+            "{name:?} is no name of a session: letters, digits, `_`, `-` and `.`"
+        ))
+    })
+}
+
 #[derive(Default)]
 struct Planned {
     notices: Vec<String>,
     first_message: Option<String>,
-}
-
-fn wanted(
-    spec: &LaunchSpec,
-    profile: Option<&Profile>,
-    provider: &Provider,
-    directory: &Path,
-    env: &BTreeMap<String, String>,
-) -> Wanted {
-    let prompt = profile.map(|profile| profile.prompt.clone()).filter(|prompt| !prompt.is_empty());
-    let tools = profile.and_then(|profile| profile.tools.clone()).map(BTreeSet::from_iter);
-    Wanted {
-        binary: binary(&provider.launch().binaries, env),
-        cwd: spec.cwd.clone().unwrap_or_default(),
-        private: directory.join("private"),
-        model: spec.model.clone().or_else(|| profile?.model.clone()),
-        prompt,
-        mcp: Vec::new(),
-        tools,
-        unattended: spec.unattended,
-        resume: None,
-        extra: spec.extra.clone(),
-    }
-}
-
-/// The plan. A provider without a binary of its own runs what the caller names, else a shell.
-fn plan(provider: &Provider, wanted: &Wanted) -> Result<Plan, YardError> {
-    if !provider.launch().binaries.is_empty() {
-        return recipes::plan(provider.launch(), wanted)
-            .map_err(|error| YardError::InvalidArgument(error.to_string()));
-    }
-    let argv = if wanted.extra.is_empty() {
-        vec![wanted.binary.display().to_string()]
-    } else {
-        wanted.extra.clone()
-    };
-    Ok(Plan { argv, ..Plan::default() })
-}
-
-/// The first of `names` that `PATH` holds; the first one at all when it holds none, so that the refusal names it.
-fn binary(names: &[String], env: &BTreeMap<String, String>) -> PathBuf {
-    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let held = |name: &&String| std::env::split_paths(path).any(|directory| directory.join(name).is_file());
-    match names.iter().find(held).or(names.first()) {
-        Some(name) => PathBuf::from(name),
-        None => PathBuf::from(env.get("SHELL").map_or("/bin/sh", String::as_str)),
-    }
 }

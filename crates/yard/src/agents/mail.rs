@@ -12,6 +12,9 @@ use crate::inbox::{self, Message, SendSpec};
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
 
+/// Longest first words of an agent, in bytes: what a message may have, less what is put around it.
+pub(crate) const FIRST_WORDS_BYTES: usize = (1 << 20) - 4_096;
+
 /// A message that was accepted, and what its text lost.
 #[derive(Debug, Clone)]
 pub struct Told {
@@ -42,6 +45,18 @@ impl Yard {
                 named.ok_or_else(|| YardError::InvalidArgument("a message needs a receiver".to_owned()))?
             }
         };
+        let (spec, removed) = self.put(speaker, text, purpose);
+        let message = self.send(&TerminalRef::Id(receiver), SendSpec { key, ..spec }).await?;
+        Ok(Told { message, removed })
+    }
+
+    /// What a speaker says, as it is put before its receiver, and what it lost.
+    pub(super) fn put(
+        &self,
+        speaker: Option<TerminalId>,
+        text: &str,
+        purpose: Purpose,
+    ) -> (SendSpec, Removed) {
         let purpose = if speaker.is_none() && purpose == Purpose::Message { Purpose::Plain } else { purpose };
         let framed = framing::frame(text, purpose, &self.sender(speaker), Tag::new(ids::random_u32()));
         let spec = SendSpec {
@@ -51,11 +66,9 @@ impl Yard {
                 Purpose::Task => inbox::Purpose::Assign,
                 Purpose::Handoff => inbox::Purpose::Handoff,
             },
-            key,
             ..SendSpec::new(framed.text)
         };
-        let message = self.send(&TerminalRef::Id(receiver), spec).await?;
-        Ok(Told { message, removed: framed.removed })
+        (spec, framed.removed)
     }
 
     /// Starts an agent and gives it work, of which it sends the result as a message.
@@ -63,20 +76,24 @@ impl Yard {
         self.start_with(spec, text, Purpose::Task).await
     }
 
-    /// Starts an agent and gives it its first words; what its provider wants told before goes before.
+    /// Starts an agent and gives it its first words, which are on disk when this returns; what its provider wants told
+    /// before goes before. It goes on when the caller is gone.
     pub async fn start_with(
         &self,
         spec: LaunchSpec,
         text: &str,
         purpose: Purpose,
     ) -> Result<(Launched, Told), YardError> {
-        if text.trim().is_empty() {
-            return Err(YardError::InvalidArgument("the message is empty".to_owned()));
-        }
-        let creator = spec.creator;
-        let launched = self.launch(spec).await?;
-        let told = self.tell(creator, Some(&TerminalRef::Id(launched.id)), text, purpose, None).await?;
-        Ok((launched, told))
+        check_first_words(text)?;
+        let (yard, text) = (self.clone(), text.to_owned());
+        abandoned_by_nobody(async move {
+            let creator = spec.creator;
+            let launched = yard.launch(spec).await?;
+            let to = TerminalRef::Id(launched.id);
+            let told = yard.tell(creator, Some(&to), &text, purpose, None).await?;
+            Ok((launched, told))
+        })
+        .await
     }
 
     fn sender(&self, speaker: Option<TerminalId>) -> Sender {
@@ -87,4 +104,22 @@ impl Yard {
         let name = entry.and_then(|entry| entry.record.name.clone()).or_else(profile);
         Sender::Terminal { id: short.unwrap_or_else(|| id.to_string()), name }
     }
+}
+
+/// Looks at the first words of an agent before it is started.
+pub(super) fn check_first_words(text: &str) -> Result<(), YardError> {
+    if text.trim().is_empty() {
+        return Err(YardError::InvalidArgument("the message is empty".to_owned()));
+    }
+    if text.len() > FIRST_WORDS_BYTES {
+        return Err(YardError::InputTooLarge { bytes: text.len(), most: FIRST_WORDS_BYTES });
+    }
+    Ok(())
+}
+
+/// Does in a task of its own what must not be left half done: a caller who vanishes drops no more than the answer.
+pub(super) async fn abandoned_by_nobody<T: Send + 'static>(
+    work: impl Future<Output = Result<T, YardError>> + Send + 'static,
+) -> Result<T, YardError> {
+    tokio::spawn(work).await.map_err(|error| YardError::Internal(error.to_string()))?
 }

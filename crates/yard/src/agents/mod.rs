@@ -1,21 +1,25 @@
 //! Agents: who they are, how they are told things, and who may tell them.
 
 mod deliver;
+mod dialogs;
 mod error;
 pub mod framing;
 pub mod handoff;
 mod judge;
 pub(crate) mod launch;
-mod mail;
+pub(crate) mod mail;
+mod plan;
 pub mod profile;
 mod record;
 pub mod roster;
+mod servers;
 mod session;
 mod status;
 pub(crate) mod team;
 pub mod token;
 mod work;
 
+pub use dialogs::OnDialog;
 pub use error::AgentError;
 pub use launch::{LaunchSpec, Launched, STATE_VARIABLE};
 pub use mail::Told;

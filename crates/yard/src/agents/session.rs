@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ptyard_core::TerminalId;
+
 use super::error::AgentError;
-use super::roster::Session;
+use super::roster::{Member, Session};
 use crate::error::YardError;
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
@@ -13,6 +15,12 @@ impl Yard {
     #[must_use]
     pub fn sessions(&self) -> Vec<Session> {
         self.inner.team.roster().sessions()
+    }
+
+    /// Who an agent is, as others work with it; `None` when no agent runs in the terminal.
+    #[must_use]
+    pub fn member(&self, id: TerminalId) -> Option<Member> {
+        self.inner.team.roster().member(id).cloned()
     }
 
     /// A session.

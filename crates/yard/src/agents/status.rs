@@ -115,17 +115,33 @@ impl Yard {
                 bytes.len()
             )));
         }
+        let is_another =
+            |report: &Option<StatusReport>| report.as_ref().is_none_or(|now| !is_same(&asked, now));
+        let takes_keys = asked.since + self.answer_after(entry.id());
+        let wait = takes_keys.since(self.inner.clock.now());
+        if !wait.is_zero() && tokio::time::timeout(wait, status.wait_for(is_another)).await.is_ok() {
+            let status = status.borrow().as_ref().map_or(Status::Unknown, |report| report.status);
+            return Err(YardError::NotAsking { at: at.clone(), status });
+        }
         entry.terminal.type_in(Typed::raw(Bytes::from(bytes))).await.map_err(|error| ended(at, error))?;
         if !has_enter {
             return Ok(removed);
         }
-        let is_another =
-            |report: &Option<StatusReport>| report.as_ref().is_none_or(|now| !is_same(&asked, now));
         let still_stands = tokio::time::timeout(BEFORE_ENTER, status.wait_for(is_another)).await.is_err();
         if still_stands {
             entry.terminal.type_in(Typed::raw(&b"\r"[..])).await.map_err(|error| ended(at, error))?;
         }
         Ok(removed)
+    }
+}
+
+impl Yard {
+    /// How long a question has to stand before the agent takes a key for an answer.
+    fn answer_after(&self, id: TerminalId) -> Duration {
+        let provider = self.inner.team.roster().member(id).map(|member| member.provider.clone());
+        let library = self.inner.team.providers(&self.inner.config.state);
+        let provider = provider.and_then(|provider| library.get(&provider));
+        provider.map_or(Duration::ZERO, |provider| Duration::from_millis(provider.input().answer_after_ms))
     }
 }
 

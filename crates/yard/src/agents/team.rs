@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptyard_core::TerminalId;
 use ptyard_providers::library::{Reloaded, files};
-use ptyard_providers::{Library, Origin, Provider};
+use ptyard_providers::{Dialog, Library, Origin, Provider};
 use ptyard_terminal::agent::{Agent, Earlier, TurnEvents};
+use tokio::sync::watch;
 
 use super::handoff::Handoffs;
 use super::judge;
@@ -59,12 +60,12 @@ impl Team {
     }
 
     /// A provider, or that of any program when it is not known any more.
-    fn provider(&self, state: &Path, id: &str) -> Option<Arc<Provider>> {
+    pub(super) fn provider(&self, state: &Path, id: &str) -> Option<Arc<Provider>> {
         let library = self.providers(state);
         library.get(id).or_else(|| library.get(GENERIC)).cloned()
     }
 
-    /// Tells a terminal's actor what runs in it. What it tells of its turns from now on.
+    /// Tells a terminal's actor what runs in it. What it tells of its turns from now on, and the dialogs it shows.
     /// `earlier` is what is on record of it.
     pub(crate) async fn attend(
         &self,
@@ -72,10 +73,11 @@ impl Team {
         entry: &Entry,
         provider: &str,
         earlier: Option<Earlier>,
-    ) -> Option<TurnEvents> {
+    ) -> Option<(TurnEvents, watch::Receiver<Option<Dialog>>)> {
         let provider = self.provider(state, provider)?;
-        match entry.terminal.attend(Agent { earlier, ..judge::agent(&provider) }).await {
-            Ok(events) => Some(events),
+        let (agent, dialogs) = judge::agent(&provider);
+        match entry.terminal.attend(Agent { earlier, ..agent }).await {
+            Ok(events) => Some((events, dialogs)),
             Err(error) => {
                 tracing::debug!(%error, id = %entry.id(), "it ended before it was attended");
                 None

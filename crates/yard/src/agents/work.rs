@@ -2,17 +2,18 @@
 
 use std::pin::Pin;
 use std::sync::Weak;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ptyard_core::plain;
 use ptyard_core::turn::Status;
 use ptyard_core::{HandoffId, MessageId, Moment, TerminalId};
 use ptyard_providers::answer::Reader;
-use ptyard_store::{HandoffRow, NewHandoff};
+use ptyard_store::HandoffRow;
 
 use super::framing::Purpose;
 use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
 use super::launch::{LaunchSpec, Launched};
+use super::mail::{abandoned_by_nobody, check_first_words};
 use crate::error::YardError;
 use crate::inbox::{Message, MessageState, Turn};
 use crate::spec::TerminalRef;
@@ -45,11 +46,18 @@ impl Yard {
         patience: Duration,
         afterwards: Afterwards,
     ) -> Result<HandedOff, YardError> {
-        let caller = spec.creator;
-        let (worker, told) = self.start_with(spec, text, Purpose::Handoff).await?;
-        let handoff =
-            NewHandoff { caller, worker: worker.id, message: Some(told.message.id), at: SystemTime::now() };
-        let id = self.handoffs().open(handoff, afterwards).await?;
+        check_first_words(text)?;
+        let (yard, text) = (self.clone(), text.to_owned());
+        let (id, worker) = abandoned_by_nobody(async move {
+            let caller = spec.creator;
+            let worker = yard.launch(spec).await?;
+            let (spec, _removed) = yard.put(caller, &text, Purpose::Handoff);
+            let work = yard.addressed(&TerminalRef::Id(worker.id), spec)?;
+            let (id, posted) = yard.handoffs().open(work.clone(), caller, afterwards).await?;
+            yard.accepted(work, posted).await?;
+            Ok((id, worker))
+        })
+        .await?;
         let row = self.handoffs().result(id, patience).await?;
         Ok(HandedOff { id, worker, row })
     }
@@ -57,6 +65,15 @@ impl Yard {
     /// A handoff as it stands when it is settled, or when `patience` is over.
     pub async fn handoff_result(&self, id: HandoffId, patience: Duration) -> Result<HandoffRow, YardError> {
         Ok(self.handoffs().result(id, patience).await?)
+    }
+
+    /// Up to `most` handoffs that a terminal, or a person, began; newest first.
+    pub async fn handoffs_of(
+        &self,
+        caller: Option<TerminalId>,
+        most: u32,
+    ) -> Result<Vec<HandoffRow>, YardError> {
+        Ok(self.inner.store.handoffs_of(caller, most).await?)
     }
 
     /// Goes on with the handoffs that an earlier server left open.

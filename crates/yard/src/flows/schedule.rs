@@ -7,8 +7,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff_02::Timestamp;
 use jiff_02::tz::TimeZone;
 
-/// A cron expression of five fields (or `@daily`, `@hourly`, ...), with `CRON_TZ=ZONE` before it where it does not mean
-/// the zone of the machine. Where both a day of the month and a day of the week are given, either will do, as in cron.
+/// A cron expression of five fields (or `@daily`, `@hourly`, ...) in a time zone, which `CRON_TZ=ZONE` before it names. Where both a day of the month and a day of the week are given, either will do, as in cron.
 ///
 /// A time that the clock skips in spring happens right after the gap; one that it repeats in autumn happens once, unless
 /// the expression means every hour or minute.
@@ -35,24 +34,58 @@ pub enum ScheduleError {
     /// The time zone is unknown.
     #[error("{0:?} is no time zone; for example UTC, Europe/Paris or America/New_York")]
     Zone(String),
+    /// The time zone is named beside the expression, and in it.
+    #[error("the time zone is named twice: {beside} and {text:?}")]
+    TwoZones {
+        /// The zone beside it.
+        beside: String,
+        /// The expression.
+        text: String,
+    },
+    /// Nobody named a time zone, and that of the machine has no name.
+    #[error("the time zone of this machine has no name: name one, for example UTC or Europe/Paris")]
+    NamelessZone,
     /// No day ever matches.
     #[error("{0:?} never happens")]
     Never(String),
 }
 
+/// The zone a schedule is meant in: the one named, else that of the machine as it is now. Whoever writes a schedule down
+/// writes the zone with it, so that a machine that moves changes none.
+///
+/// # Errors
+/// When the zone is unknown, or that of the machine has no name.
+pub fn zone(named: Option<&str>) -> Result<TimeZone, ScheduleError> {
+    let Some(name) = named else {
+        let machine = TimeZone::system();
+        if machine.is_unknown() {
+            return Ok(TimeZone::UTC);
+        }
+        return machine.iana_name().is_some().then_some(machine).ok_or(ScheduleError::NamelessZone);
+    };
+    TimeZone::get(name).map_err(|_| ScheduleError::Zone(name.to_owned()))
+}
+
+/// The zone that an expression names before its fields.
+#[must_use]
+pub fn zone_within(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let rest = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ="))?;
+    rest.split(char::is_whitespace).next()
+}
+
 impl Schedule {
-    /// Reads a schedule. `zone` is that of the machine; `now` is only asked whether it can ever happen.
+    /// Reads a schedule. `zone` counts unless the text names one; `now` is only asked whether it can ever happen.
     ///
     /// # Errors
     /// When it is no schedule, its time zone is unknown, or it never happens.
     pub fn parse(text: &str, zone: TimeZone, now: Timestamp) -> Result<Self, ScheduleError> {
         let text = text.trim();
-        let (zone, expression) = match text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ=")) {
+        let (zone, expression) = match zone_within(text) {
             None => (zone, text),
-            Some(rest) => {
-                let (name, expression) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                let zone = TimeZone::get(name).map_err(|_| ScheduleError::Zone(name.to_owned()))?;
-                (zone, expression.trim())
+            Some(name) => {
+                let expression = text.split_once(char::is_whitespace).map_or("", |(_zone, rest)| rest.trim());
+                (self::zone(Some(name))?, expression)
             }
         };
         let syntax = |why: String| ScheduleError::Syntax { text: text.to_owned(), why };
@@ -63,6 +96,12 @@ impl Schedule {
             Some(_) => Ok(schedule),
             None => Err(ScheduleError::Never(text.to_owned())),
         }
+    }
+
+    /// The name of its time zone.
+    #[must_use]
+    pub fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
     }
 
     /// The first moment after `after` at which it happens.
@@ -141,6 +180,15 @@ mod tests {
         assert_eq!(spring[1], "2026-03-30T00:30:00Z");
         // 2:30 exists twice on the 25th of October.
         assert_eq!(next(daily, "2026-10-24T12:00:00Z", 2), ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
+    }
+
+    #[test]
+    fn a_schedule_knows_its_zone() {
+        assert_eq!(parse("@daily").unwrap().zone_name(), "UTC");
+        assert_eq!(parse("CRON_TZ=Europe/Paris @daily").unwrap().zone_name(), "Europe/Paris");
+        assert_eq!(zone_within(" CRON_TZ=Europe/Paris @daily"), Some("Europe/Paris"));
+        assert_eq!(zone_within("0 0 * * *"), None);
+        assert_eq!(zone(Some("Nowhere")), Err(ScheduleError::Zone("Nowhere".to_owned())));
     }
 
     #[test]

@@ -67,6 +67,13 @@ impl Until {
 impl Yard {
     /// Accepts a message: when this returns, it is on disk. Its delivery is nobody's to wait for here.
     pub async fn send(&self, to: &TerminalRef, spec: SendSpec) -> Result<Message, YardError> {
+        let new = self.addressed(to, spec)?;
+        let posted = self.inner.store.post(new.clone()).await?;
+        self.accepted(new, posted).await
+    }
+
+    /// A message as the store takes it, if its receiver can have it.
+    pub(crate) fn addressed(&self, to: &TerminalRef, spec: SendSpec) -> Result<NewMessage, YardError> {
         if spec.text.trim().is_empty() {
             return Err(YardError::InvalidArgument("the message is empty".to_owned()));
         }
@@ -78,7 +85,7 @@ impl Yard {
         if receiver.has_exited() {
             return Err(YardError::TerminalExited(to.clone()));
         }
-        let new = NewMessage {
+        Ok(NewMessage {
             to: receiver.id(),
             from: sender.map(|sender| sender.id()),
             purpose: spec.purpose,
@@ -86,8 +93,11 @@ impl Yard {
             key: spec.key,
             urgency: spec.urgency,
             at: SystemTime::now(),
-        };
-        let posted = self.inner.store.post(new.clone()).await?;
+        })
+    }
+
+    /// Tells of a message that the store has taken.
+    pub(crate) async fn accepted(&self, new: NewMessage, posted: Posted) -> Result<Message, YardError> {
         if posted.repeated {
             return self.message(posted.id).await;
         }

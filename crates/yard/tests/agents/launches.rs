@@ -90,6 +90,39 @@ async fn a_profile_says_what_it_runs_on() {
 }
 
 #[tokio::test]
+async fn case_sec04_an_agent_is_given_the_yards_server_with_its_token_and_those_of_its_profile() {
+    let stage = Stage::with_program("/opt/ptyard");
+    let bin = stage.home.path().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let fake = bin.join("claude");
+    std::fs::write(&fake, "#!/bin/sh\necho \"<$PTYARD_TOKEN>\"\nfor a in \"$@\"; do echo \"arg:$a\"; case $a in *mcp.json) cat \"$a\"; echo;; esac; done\n").unwrap();
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let profiles = stage.work().join(".ptyard/profiles");
+    std::fs::create_dir_all(&profiles).unwrap();
+    let text = "---\nname: db\nprovider: claude_code\nmcpServers:\n  db:\n    command: db-mcp\n    args: [--port, 1]\n  odd: {}\n---\n";
+    std::fs::write(profiles.join("db.md"), text).unwrap();
+    let mut spec =
+        LaunchSpec { profile: Some("db".to_owned()), cwd: Some(stage.work()), ..LaunchSpec::default() };
+    spec.env.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", bin.display()));
+    let launched = stage.yard.launch(spec).await.unwrap();
+    let text = printed(&stage, &TerminalRef::Id(launched.id)).await;
+    let token = text.split(['<', '>']).nth(1).unwrap();
+    let json = text.lines().find(|line| line.starts_with("{\"mcpServers\"")).expect(&text);
+    let servers: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    let own = &servers["mcpServers"]["ptyard"];
+    let id = launched.id.to_string();
+    assert_eq!((&own["command"], &own["args"][4]), (&"/opt/ptyard".into(), &id.as_str().into()));
+    assert_eq!(
+        (&own["env"]["PTYARD_TERMINAL"], &own["env"]["PTYARD_TOKEN"]),
+        (&id.as_str().into(), &token.into())
+    );
+    assert_eq!(servers["mcpServers"]["db"]["args"], serde_json::json!(["--port", "1"]));
+    let arguments = stage.yard.info(&TerminalRef::Id(launched.id)).unwrap().argv;
+    assert!(arguments.iter().all(|argument| !argument.contains(token)), "a token is never shown");
+    assert!(launched.notices.iter().any(|notice| notice.contains("\"odd\"")), "{:?}", launched.notices);
+}
+
+#[tokio::test]
 async fn instructions_go_through_a_private_file() {
     let stage = Stage::new();
     let bin = stage.home.path().join("bin");

@@ -33,6 +33,14 @@ impl Stage {
         Self { yard, home }
     }
 
+    /// One whose agents are given `program` as an MCP server.
+    pub(crate) fn with_program(program: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let config =
+            YardConfig { program: Some(program.into()), ..YardConfig::new(home.path().join("state")) };
+        Self { yard: Yard::open(config).unwrap(), home }
+    }
+
     /// The directory agents work in.
     pub(crate) fn work(&self) -> PathBuf {
         let work = self.home.path().join("work");

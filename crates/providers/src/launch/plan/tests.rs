@@ -1,5 +1,7 @@
 use super::*;
 use crate::Library;
+use crate::launch::McpTransport;
+use crate::launch::recipe::McpRecipe;
 
 fn wanted() -> Wanted {
     Wanted {
@@ -15,8 +17,13 @@ fn plan_of(id: &str, wanted: &Wanted) -> Plan {
 }
 
 fn server() -> McpServer {
-    let env = BTreeMap::from([("PTYARD_TERMINAL".to_owned(), "a \"b\"".to_owned())]);
-    McpServer { name: "ptyard".into(), command: "ptyard".into(), args: vec!["mcp".into()], env }
+    let transport = McpTransport::Stdio {
+        command: "ptyard".into(),
+        args: vec!["mcp".into()],
+        env: BTreeMap::from([("PTYARD_TERMINAL".to_owned(), "a \"b\"".to_owned())]),
+        secret: BTreeMap::from([("PTYARD_TOKEN".to_owned(), "hidden".to_owned())]),
+    };
+    McpServer { name: "ptyard".into(), transport }
 }
 
 #[test]
@@ -55,13 +62,50 @@ fn codex_gets_instructions_and_servers_as_toml() {
     let plan = plan_of("codex", &wanted);
     let has = |arg: &str| plan.argv.iter().any(|other| other == arg);
     assert!(has("mcp_servers.ptyard.env.PTYARD_TERMINAL=\"a \\\"b\\\"\""), "{:?}", plan.argv);
-    assert!(has("mcp_servers.ptyard.tool_timeout_sec=600.0"));
+    assert!(has("mcp_servers.ptyard.tool_timeout_sec=3600.0"));
+    assert!(has("mcp_servers.ptyard.env_vars=[\"PTYARD_TOKEN\"]"));
     let instructions = plan.argv.last().unwrap();
     assert!(
         instructions.starts_with("developer_instructions=\"Say \\\"hi\\\"\\nand\\tstop\\\\."),
         "{instructions}"
     );
     assert_eq!(plan.advisory, ["its tools are limited by its instructions only"]);
+}
+
+#[test]
+fn a_secret_is_in_private_files_and_never_in_an_argument() {
+    for provider in Library::bundled().unwrap().iter() {
+        let plan = plan(provider.launch(), &Wanted { mcp: vec![server()], ..wanted() }).unwrap();
+        let id = provider.id();
+        assert!(plan.argv.iter().all(|arg| !arg.contains("hidden")), "{id}: {:?}", plan.argv);
+        let in_files = plan.files.iter().any(|file| file.text.contains(r#""PTYARD_TOKEN":"hidden""#));
+        let encoder = provider.launch().mcp.encoder;
+        assert_eq!(in_files, encoder == McpEncoder::Json, "{id}");
+    }
+}
+
+#[test]
+fn a_secret_is_left_out_where_servers_are_arguments() {
+    let mcp: McpRecipe = toml::from_str("encoder = 'json'\nargs = ['--servers', '{json}']").unwrap();
+    let recipe = Recipe { mcp, ..Recipe::default() };
+    let plan = plan(&recipe, &Wanted { mcp: vec![server()], ..wanted() }).unwrap();
+    assert!(plan.argv[2].contains("PTYARD_TERMINAL") && !plan.argv[2].contains("hidden"), "{:?}", plan.argv);
+    assert_eq!(plan.files, []);
+}
+
+#[test]
+fn a_server_that_is_there_is_given_by_its_address() {
+    let headers = BTreeMap::from([("X-Key".to_owned(), "k".to_owned())]);
+    let transport = McpTransport::Http { url: "https://example.com/mcp".into(), headers };
+    let wanted = Wanted { mcp: vec![McpServer { name: "docs".into(), transport }], ..wanted() };
+    let codex = plan_of("codex", &wanted).argv.join(" ");
+    assert!(codex.contains("mcp_servers.docs.url=\"https://example.com/mcp\""), "{codex}");
+    assert!(codex.contains("mcp_servers.docs.http_headers.X-Key=\"k\""), "{codex}");
+    let claude = &plan_of("claude_code", &wanted).files[0].text;
+    assert!(
+        claude.contains(r#""type":"http""#) && claude.contains(r#""url":"https://example.com/mcp""#),
+        "{claude}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod change;
 mod claim;
 mod look;
-mod post;
+pub(super) mod post;
 mod recover;
 mod settle;
 

@@ -9,7 +9,7 @@ use crate::sqlite::convert::{millis, signed, unsigned};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::{MOST_PENDING, MOST_TEXT_BYTES};
 
-pub(super) fn post(connection: &Connection, message: &NewMessage) -> Result<Posted, Fault> {
+pub(in crate::sqlite) fn post(connection: &Connection, message: &NewMessage) -> Result<Posted, Fault> {
     if message.text.len() > MOST_TEXT_BYTES {
         let refused = StoreError::TextTooLong { bytes: message.text.len(), most: MOST_TEXT_BYTES };
         return Err(refused.into());

@@ -85,6 +85,7 @@ impl Actor {
         }
         attended.judge.look(&view, offset, now);
         attended.seen.view = Some(view);
+        attended.seen.offset = offset;
         attended.seen.end = end;
         self.tell_verdict(now);
     }
@@ -104,7 +105,11 @@ impl Actor {
         let mut news = Vec::new();
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
-                evidence.sight = sight;
+                // A composer that was seen to be empty at work must not stand beside a ready from before, which is still
+                // believed for a moment: together they would say that the text was taken and is done with.
+                let is_of_last_look = evidence.position.offset() >= Some(attended.seen.offset);
+                evidence.sight = if is_of_last_look { sight } else { attended.seen.sight };
+                attended.seen.sight = evidence.sight;
             }
             if attended.seen.is_news(&evidence) {
                 news.push(Event::Seen(evidence));

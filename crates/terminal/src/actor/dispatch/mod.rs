@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use ptyard_core::Moment;
 use ptyard_core::turn::{
-    AttemptId, Effect, Event, Evidence, Foreground, Hold, Outcome, Recovered, TurnMachine,
+    AttemptId, Effect, Event, Evidence, Foreground, Hold, Outcome, Recovered, Sight, TurnMachine,
 };
 use ptyard_screen::View;
 use tokio::sync::oneshot;
@@ -49,6 +49,10 @@ struct Seen {
     view: Option<View>,
     /// The end of the log when it was taken.
     end: u64,
+    /// The log offset that it shows.
+    offset: u64,
+    /// What the screen's last evidence told of the composer.
+    sight: Sight,
     /// What was told of each source last.
     told: Vec<Evidence>,
 }

@@ -1,5 +1,6 @@
 use std::time::SystemTime;
 
+use ptyard_store::inbox::{Purpose, Urgency};
 use ptyard_store::sqlite::SqliteStore;
 use ptyard_testkit::soon;
 use tokio::sync::{mpsc, oneshot};
@@ -51,8 +52,21 @@ fn server(path: &std::path::Path) -> Stage {
     Stage { handoffs: Handoffs::new(store, Arc::new(Fake { asked, dismissed: gone })), turns, dismissed }
 }
 
-fn work() -> NewHandoff {
-    NewHandoff { caller: Some(BOSS), worker: WORKER, message: None, at: SystemTime::UNIX_EPOCH }
+fn work(to: TerminalId) -> NewMessage {
+    NewMessage {
+        to,
+        from: Some(BOSS),
+        purpose: Purpose::Handoff,
+        text: "do it".to_owned(),
+        key: None,
+        urgency: Urgency::Ready,
+        at: SystemTime::UNIX_EPOCH,
+    }
+}
+
+/// A handoff that was begun.
+async fn begun(handoffs: &Handoffs, worker: TerminalId, afterwards: Afterwards) -> HandoffId {
+    handoffs.open(work(worker), Some(BOSS), afterwards).await.unwrap().0
 }
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -62,7 +76,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 async fn a_result_reaches_who_waits_and_who_asks_later() {
     let home = tempfile::tempdir().unwrap();
     let mut stage = server(&home.path().join("db"));
-    let id = stage.handoffs.open(work(), Afterwards::Dismiss).await.unwrap();
+    let id = begun(&stage.handoffs, WORKER, Afterwards::Dismiss).await;
     let turn = soon("the turn", stage.turns.recv()).await.unwrap();
     assert_eq!(stage.handoffs.result(id, AT_ONCE).await.unwrap().state, HandoffState::Open);
     let waiting: Vec<_> = (0..3)
@@ -86,7 +100,7 @@ async fn a_result_reaches_who_waits_and_who_asks_later() {
 async fn a_caller_who_dies_costs_nothing() {
     let home = tempfile::tempdir().unwrap();
     let mut stage = server(&home.path().join("db"));
-    let id = stage.handoffs.open(work(), Afterwards::Dismiss).await.unwrap();
+    let id = begun(&stage.handoffs, WORKER, Afterwards::Dismiss).await;
     let turn = soon("the turn", stage.turns.recv()).await.unwrap();
     let caller = tokio::spawn({
         let handoffs = stage.handoffs.clone();
@@ -105,7 +119,7 @@ async fn law_13_a_server_that_dies_is_followed_by_one_that_waits_on() {
     let path = home.path().join("db");
     let id = {
         let mut first = server(&path);
-        let id = first.handoffs.open(work(), Afterwards::Dismiss).await.unwrap();
+        let id = begun(&first.handoffs, WORKER, Afterwards::Dismiss).await;
         soon("the turn", first.turns.recv()).await.unwrap();
         id
     };
@@ -122,9 +136,9 @@ async fn law_13_a_server_that_dies_is_followed_by_one_that_waits_on() {
 async fn a_worker_that_failed_or_is_to_stay_is_not_dismissed() {
     let home = tempfile::tempdir().unwrap();
     let mut stage = server(&home.path().join("db"));
-    let kept = stage.handoffs.open(work(), Afterwards::Keep).await.unwrap();
+    let kept = begun(&stage.handoffs, WORKER, Afterwards::Keep).await;
     soon("a turn", stage.turns.recv()).await.unwrap().send(TurnOver::Answered("ok".to_owned())).unwrap();
-    let failed = stage.handoffs.open(work(), Afterwards::Dismiss).await.unwrap();
+    let failed = begun(&stage.handoffs, WORKER, Afterwards::Dismiss).await;
     soon("a turn", stage.turns.recv())
         .await
         .unwrap()
@@ -134,7 +148,7 @@ async fn a_worker_that_failed_or_is_to_stay_is_not_dismissed() {
     let row = soon("a result", stage.handoffs.result(failed, LONG)).await.unwrap();
     assert_eq!((row.state, row.result.as_deref()), (HandoffState::Failed, Some("it crashed")));
     // One that is dismissed comes after: had one of the others been, it would be told first.
-    stage.handoffs.open(NewHandoff { worker: BOSS, ..work() }, Afterwards::Dismiss).await.unwrap();
+    begun(&stage.handoffs, BOSS, Afterwards::Dismiss).await;
     soon("a turn", stage.turns.recv()).await.unwrap().send(TurnOver::Answered("ok".to_owned())).unwrap();
     assert_eq!(soon("the dismissal", stage.dismissed.recv()).await, Some(BOSS));
 }

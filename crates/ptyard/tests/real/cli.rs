@@ -1,0 +1,132 @@
+//! The CLIs: how each is told to ask our model and nobody else.
+
+use std::path::Path;
+
+use serde_json::json;
+
+/// A CLI.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cli {
+    /// Its name in `.ci/install-agents`.
+    pub(crate) package: &'static str,
+    /// Its provider.
+    pub(crate) provider: &'static str,
+    /// Variables, beside a home of its own.
+    pub(crate) env: &'static [(&'static str, &'static str)],
+    /// Writes its settings into `home`, with the model at `url`.
+    pub(crate) settle: fn(home: &Path, url: &str),
+    /// The variable with the address of the model, where that is how it is told.
+    pub(crate) url_variable: Option<&'static str>,
+    /// What `--until` names while it asks for the trust of its folder, and the keys that give it.
+    pub(crate) trust: Option<&'static str>,
+    /// The keys that let a command run once.
+    pub(crate) approve: &'static str,
+    /// The keys that stop a turn.
+    pub(crate) interrupt: &'static [&'static str],
+    /// The keys that empty the composer, where an interrupted prompt comes back to it.
+    pub(crate) clear: Option<&'static str>,
+    /// The line that ends it.
+    pub(crate) exit: &'static str,
+}
+
+pub(crate) const CODEX: &Cli = &Cli {
+    package: "codex",
+    provider: "codex",
+    env: &[("MODEL_KEY", "none")],
+    settle: settle_codex,
+    url_variable: None,
+    trust: Some("Enter"),
+    approve: "y",
+    interrupt: &["Escape"],
+    clear: None,
+    exit: "/quit",
+};
+
+pub(crate) const OPENCODE: &Cli = &Cli {
+    package: "opencode",
+    provider: "opencode_cli",
+    env: &[
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_SHARE", "1"),
+    ],
+    settle: settle_opencode,
+    url_variable: None,
+    trust: None,
+    approve: "Enter",
+    interrupt: &["Escape", "Escape"],
+    clear: None,
+    exit: "/exit",
+};
+
+pub(crate) const CLAUDE: &Cli = &Cli {
+    package: "claude",
+    provider: "claude_code",
+    env: &[
+        ("ANTHROPIC_API_KEY", "sk-ant-none-0000000000000000000000"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+        ("DISABLE_INSTALLATION_CHECKS", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("DISABLE_UPDATES", "1"),
+    ],
+    settle: settle_claude,
+    url_variable: Some("ANTHROPIC_BASE_URL"),
+    trust: Some("Down Enter"),
+    approve: "1",
+    interrupt: &["Escape"],
+    clear: Some("C-u"),
+    exit: "/exit",
+};
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn settle_codex(home: &Path, url: &str) {
+    let settings = format!(
+        r#"model = "gpt-5.4"
+model_provider = "loopback"
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+[model_providers.loopback]
+name = "loopback"
+base_url = "{url}/v1"
+env_key = "MODEL_KEY"
+wire_api = "responses"
+request_max_retries = 0
+[analytics]
+enabled = false
+[feedback]
+enabled = false
+"#
+    );
+    write(&home.join(".codex/config.toml"), &settings);
+}
+
+fn settle_opencode(home: &Path, url: &str) {
+    let model = json!({"name": "Loopback", "limit": {"context": 128_000, "output": 8_192}});
+    let settings = json!({
+        "autoupdate": false, "share": "disabled", "lsp": false, "snapshot": false, "enabled_providers": ["loopback"],
+        "model": "loopback/model", "small_model": "loopback/model",
+        "provider": {"loopback": {
+            "npm": "@ai-sdk/openai-compatible", "name": "Loopback",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "none"},
+            "models": {"model": model},
+        }},
+        "permission": {"bash": "ask", "edit": "ask"},
+    });
+    write(&home.join(".config/opencode/opencode.json"), &settings.to_string());
+}
+
+fn settle_claude(home: &Path, _url: &str) {
+    let state = json!({
+        "hasCompletedOnboarding": true, "theme": "dark", "autoUpdates": false,
+        "customApiKeyResponses": {"approved": ["00000000000000000000"], "rejected": []},
+    });
+    write(&home.join(".claude.json"), &state.to_string());
+    write(&home.join(".claude/settings.json"), r#"{"permissions": {"defaultMode": "default"}}"#);
+}

@@ -1,0 +1,94 @@
+//! Real agent CLIs under ptyard, against a model of our own on loopback.
+//!
+//! Each test runs itself again in a network namespace with loopback only, with a home of its own, and does what a person
+//! would do: `ptyard launch`, `send`, `status`, `answer`. What cannot be had here (npm's registry, a namespace) is told on
+//! stderr, whatever captures the output of tests, and its tests are skipped.
+//!
+//! Codex and OpenCode run in every gate. The others run when they are asked for:
+//!
+//! ```console
+//! $ cargo test -p ptyard --test real -- --ignored
+//! ```
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
+
+mod cli;
+mod place;
+mod scenes;
+mod yard;
+
+/// One test for each scene of a CLI.
+macro_rules! scenes {
+    ($cli:ident, $agent:expr, #[$attr:meta] [$($scene:ident),* $(,)?]) => {
+        mod $cli {
+            $(
+                #[test]
+                #[$attr]
+                fn $scene() {
+                    let name = concat!(stringify!($cli), "::", stringify!($scene));
+                    crate::place::inside($agent, name, || crate::scenes::$scene($agent));
+                }
+            )*
+        }
+    };
+}
+
+scenes!(
+    codex,
+    crate::cli::CODEX,
+    #[cfg(target_os = "linux")]
+    [
+        a_message_is_worked_on_and_answered,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);
+
+// It takes seconds to come up, so a gate shows of it what its own ways of drawing can break.
+scenes!(
+    opencode,
+    crate::cli::OPENCODE,
+    #[cfg(target_os = "linux")]
+    [
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);
+
+scenes!(
+    opencode_more,
+    crate::cli::OPENCODE,
+    #[ignore = "slow: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+    ]
+);
+
+scenes!(
+    claude,
+    crate::cli::CLAUDE,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);

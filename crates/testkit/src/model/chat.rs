@@ -1,0 +1,81 @@
+//! OpenAI's Chat Completions.
+
+use serde_json::{Value, json};
+
+use super::tool::Shell;
+use super::wire::{Question, Wire, event, text_of};
+
+pub(super) fn read(request: &Value) -> Question {
+    let none = Vec::new();
+    let messages = request["messages"].as_array().unwrap_or(&none);
+    let at = messages.iter().rposition(|message| message["role"] == "user");
+    let prompt = at.map_or_else(String::new, |at| text_of(&messages[at]["content"]));
+    let result = messages.iter().skip(at.map_or(0, |at| at + 1)).rfind(|message| message["role"] == "tool");
+    let result = result.map(|message| text_of(&message["content"]));
+    let tools = request["tools"].as_array().unwrap_or(&none);
+    let tools = tools.iter().map(|tool| (&tool["function"]["name"], &tool["function"]["parameters"]));
+    Question { prompt, result, shell: Shell::among(tools), wants_stream: request["stream"] == true }
+}
+
+pub(super) struct Chat {
+    number: u64,
+    model: Value,
+    text: String,
+    calls: Vec<Value>,
+}
+
+impl Chat {
+    pub(super) fn new(request: &Value, number: u64) -> Self {
+        Self { number, model: request["model"].clone(), text: String::new(), calls: Vec::new() }
+    }
+
+    fn reason(&self) -> &'static str {
+        if self.calls.is_empty() { "stop" } else { "tool_calls" }
+    }
+
+    fn document(&self, object: &str, choice: Value) -> Value {
+        json!({
+            "id": format!("chatcmpl-{}", self.number), "object": object, "created": 1_767_225_600,
+            "model": self.model, "choices": [choice],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        })
+    }
+
+    fn delta(&self, delta: &Value, reason: Option<&str>) -> String {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        event(None, &self.document("chat.completion.chunk", choice))
+    }
+}
+
+impl Wire for Chat {
+    fn open(&mut self) -> String {
+        self.delta(&json!({"role": "assistant", "content": ""}), None)
+    }
+
+    fn text(&mut self, piece: &str) -> String {
+        self.text.push_str(piece);
+        self.delta(&json!({"content": piece}), None)
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> String {
+        let function = json!({"name": tool, "arguments": arguments.to_string()});
+        let call = json!({
+            "index": 0, "id": format!("call_{}", self.number), "type": "function", "function": function,
+        });
+        self.calls.push(call);
+        self.delta(&json!({"tool_calls": self.calls}), None)
+    }
+
+    fn close(&mut self) -> String {
+        format!("{}data: [DONE]\n\n", self.delta(&json!({}), Some(self.reason())))
+    }
+
+    fn whole(&self) -> Value {
+        let mut message = json!({"role": "assistant", "content": self.text});
+        if !self.calls.is_empty() {
+            message["tool_calls"] = json!(self.calls);
+        }
+        let choice = json!({"index": 0, "message": message, "finish_reason": self.reason()});
+        self.document("chat.completion", choice)
+    }
+}

@@ -1,0 +1,102 @@
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn connect(model: &Model, path: &str, body: &Value) -> TcpStream {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(model.address).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nhost: model\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    stream
+}
+
+fn post(model: &Model, path: &str, body: &Value) -> String {
+    let mut reply = String::new();
+    connect(model, path, body).read_to_string(&mut reply).unwrap();
+    reply
+}
+
+/// The JSON of a stream's events.
+fn events(reply: &str) -> Vec<Value> {
+    let data = reply.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.filter_map(|data| serde_json::from_str(data).ok()).collect()
+}
+
+fn chat(prompt: &str) -> Value {
+    let parameters = json!({"properties": {"command": {"type": "string"}}, "required": ["command"]});
+    let tool = json!({"type": "function", "function": {"name": "bash", "parameters": parameters}});
+    json!({"stream": true, "tools": [tool], "messages": [{"role": "user", "content": prompt}]})
+}
+
+#[test]
+fn each_api_is_said_the_same_text() {
+    let model = Model::start();
+    model.on("this", Turn::Says("It is said.".to_owned()));
+    let said = |path: &str, body: Value, at: &str| -> String {
+        let events = events(&post(&model, path, &body));
+        events.iter().filter_map(|event| event.pointer(at)?.as_str()).collect()
+    };
+    assert_eq!(said("/v1/chat/completions", chat("say this"), "/choices/0/delta/content"), "It is said.");
+    let tools = json!([{"name": "Bash", "input_schema": {}}]);
+    let body = json!({"stream": true, "tools": tools, "messages": [{"role": "user", "content": "say this"}]});
+    assert_eq!(said("/v1/messages", body, "/delta/text"), "It is said.");
+    let tools = json!([{"name": "exec_command", "parameters": {}}]);
+    let input = json!([{"role": "user", "content": [{"type": "input_text", "text": "say this"}]}]);
+    let body = json!({"stream": true, "tools": tools, "input": input});
+    assert!(said("/v1/responses", body, "/delta").starts_with("It is said."));
+    assert_eq!(model.prompts(), ["say this"; 3]);
+}
+
+#[test]
+fn a_command_is_run_once_and_a_request_without_tools_is_no_prompt() {
+    let model = Model::start();
+    model.on("go", Turn::Runs { command: "true".to_owned(), then: "Done.".to_owned() });
+    let mut request = chat("go");
+    let called = events(&post(&model, "/chat/completions", &request));
+    let arguments = called
+        .iter()
+        .find_map(|event| event.pointer("/choices/0/delta/tool_calls/0/function/arguments")?.as_str());
+    assert_eq!(arguments, Some("{\"command\":\"true\"}"));
+    request["messages"].as_array_mut().unwrap().push(json!({"role": "tool", "content": "fine"}));
+    assert!(post(&model, "/chat/completions", &request).contains("Done."));
+    let title = json!({"messages": [{"role": "user", "content": "a title, please"}]});
+    assert!(post(&model, "/chat/completions", &title).contains("A title"));
+    assert_eq!(
+        (model.prompts(), model.wait_asked("go").result.as_deref()),
+        (vec!["go".to_owned()], Some("fine"))
+    );
+}
+
+#[test]
+fn what_is_held_comes_when_the_gate_opens_and_who_leaves_is_seen() {
+    let model = Model::start();
+    let gate = model.hold("wait", "one two");
+    let mut stream = connect(&model, "/chat/completions", &chat("wait"));
+    let mut begun = Vec::new();
+    while !String::from_utf8_lossy(&begun).contains("one ") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        begun.extend(byte);
+    }
+    gate.open();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("two") && rest.contains("[DONE]"), "{rest}");
+
+    let _gate = model.hold("leave", "one two");
+    drop(connect(&model, "/chat/completions", &chat("leave")));
+    model.wait("leave", |asked| asked.given_up);
+}
+
+#[test]
+fn a_request_fails_as_it_was_told() {
+    let model = Model::start();
+    model.on("fail", Turn::Fails(429));
+    assert!(post(&model, "/chat/completions", &chat("fail")).starts_with("HTTP/1.0 429 "));
+}
