@@ -10,6 +10,10 @@
     feature = "tmux",
     doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
 )]
+#![cfg_attr(
+    feature = "e2b",
+    doc = "| [`e2b`] | `e2b:TEMPLATE`, `e2b:sandbox=ID` | the vendor's API and daemon |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
@@ -22,6 +26,10 @@
 
 #[cfg(feature = "docker")]
 pub mod docker;
+#[cfg(feature = "e2b")]
+pub mod e2b;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod shared;
 #[cfg(feature = "ssh")]
 pub mod ssh;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
+use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_terminal::backend::Backend;
@@ -17,7 +18,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         carrier: vec![format!("/proc/{}/exe", std::process::id()), "carry".to_owned(), "--".to_owned()],
         sockets: Some(state.dir().join("ssh")),
     });
-    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -38,4 +39,9 @@ pub(crate) fn tmux() -> Tmux {
 /// Hosts as the user's own configuration knows them, for questions.
 pub(crate) fn ssh() -> Ssh {
     Ssh::new(Client::default())
+}
+
+/// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
+pub(crate) fn e2b() -> E2b {
+    E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
 }

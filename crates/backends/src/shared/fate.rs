@@ -38,22 +38,34 @@ impl End {
     }
 }
 
-/// Whoever watches a program says here what becomes of it.
+/// Whoever watches a program says here what becomes of it. Where several watch, the end that is said first counts.
+#[derive(Clone)]
 pub(crate) struct Herald {
     exit: watch::Sender<Option<Exit>>,
     descendants: watch::Sender<u32>,
 }
 
 impl Herald {
-    /// How many processes of the program outlived it. Said before its end.
+    /// How many processes of the program outlived it. Said before its end; behind another's it says nothing.
     pub(crate) fn left_behind(&self, processes: u32) {
-        debug_assert!(self.exit.borrow().is_none(), "what is left is known before the end is");
+        if self.exit.borrow().is_some() {
+            return;
+        }
         self.descendants.send_replace(processes);
     }
 
     /// It has ended like this.
     pub(crate) fn ended(self, exit: Exit) {
-        self.exit.send_replace(Some(exit));
+        self.exit.send_if_modified(|known| {
+            let is_first = known.is_none();
+            known.get_or_insert(exit);
+            is_first
+        });
+    }
+
+    /// Waits until nobody wants to know any more.
+    pub(crate) async fn unheard(&self) {
+        self.exit.closed().await;
     }
 }
 
@@ -108,7 +120,8 @@ impl Fate {
     /// Whether it is certain that no process of the program lives: its end is known and not just believed, and so is
     /// that it left nobody, or nobody that a kill did not find.
     pub(crate) fn nothing_left(&self) -> bool {
-        self.exit.borrow().as_ref().is_some_and(|exit| exit.code.is_some()) && self.descendants() == 0
+        self.exit.borrow().as_ref().is_some_and(|exit| exit.code.or(exit.signal).is_some())
+            && self.descendants() == 0
     }
 
     /// Carries out a kill, and remembers whether it left anybody.
@@ -161,6 +174,18 @@ mod tests {
         assert_eq!((fate.descendants(), fate.nothing_left()), (2, false));
         fate.kill(async { KillReport::default() }).await;
         assert_eq!((fate.descendants(), fate.nothing_left()), (0, true));
+    }
+
+    #[tokio::test]
+    async fn law_04_of_two_watchers_the_first_is_believed() {
+        let (herald, mut fate) = Fate::new();
+        let other = herald.clone();
+        herald.ended(Exit::exited(3));
+        other.left_behind(1);
+        other.ended(Exit::lost());
+        assert_eq!(end(&mut fate).await, Exit::exited(3));
+        assert_eq!(fate.exit().borrow().clone(), Some(Exit::exited(3)));
+        assert!(fate.nothing_left());
     }
 
     #[tokio::test]

@@ -166,7 +166,11 @@ pub(crate) enum Command {
         terminal: Option<String>,
     },
     /// Check the state directory, the server and the machine, in plain words
-    Doctor,
+    Doctor {
+        /// Look at this place only, as `exec --backend` takes it
+        #[arg(long, value_name = "PLACE")]
+        backend: Option<String>,
+    },
     /// Run the server in the foreground
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.

@@ -47,9 +47,20 @@ struct Report {
     checks: Vec<Check>,
 }
 
-/// Starts no server and changes nothing.
-pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
-    let checks = vec![
+/// Starts no server and changes nothing. With `backend` it looks at that place only, which is a problem then when it
+/// cannot be used.
+pub(super) async fn doctor(place: &Place, backend: Option<&str>) -> Result<u8, Failure> {
+    let checks = match backend {
+        Some(backend) => vec![asked_for(backend).await],
+        None => everything(place).await,
+    };
+    let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
+    place.show(&report, text)?;
+    Ok(if report.ok { status::DONE } else { status::FAILED })
+}
+
+async fn everything(place: &Place) -> Vec<Check> {
+    vec![
         state_directory(&place.state),
         server(&place.state).await,
         pidfd(),
@@ -61,10 +72,25 @@ pub(super) async fn doctor(place: &Place) -> Result<u8, Failure> {
         docker().await,
         tmux().await,
         ssh().await,
-    ];
-    let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
-    place.show(&report, text)?;
-    Ok(if report.ok { status::DONE } else { status::FAILED })
+        e2b().await,
+    ]
+}
+
+/// The place that somebody asked for.
+async fn asked_for(backend: &str) -> Check {
+    const NAME: &str = "backend";
+    let check = match backend.split(':').next().unwrap_or_default() {
+        "docker" => docker().await,
+        "tmux" => tmux().await,
+        "ssh" => ssh().await,
+        "e2b" => e2b().await,
+        "local" => return good(NAME, "local is this machine"),
+        other => return problem(NAME, format!("{other}: there is no such backend")),
+    };
+    match check.level {
+        Level::Note => Check { level: Level::Problem, ..check },
+        Level::Good | Level::Problem => check,
+    }
 }
 
 fn text(report: &Report) -> String {
@@ -206,8 +232,8 @@ fn space(state: &State) -> Check {
     }
 }
 
-/// How long a place may take to say that it is there.
-const PLACE_LIMIT: Duration = Duration::from_secs(2);
+/// How long a place may take to say that it is there; one across the world takes longer than one at home.
+const PLACE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a place elsewhere can be used. None has to be.
 async fn elsewhere(name: &'static str, version: impl Future<Output = Result<String, String>>) -> Check {
@@ -232,6 +258,11 @@ async fn tmux() -> Check {
 
 async fn ssh() -> Check {
     elsewhere("ssh", async { places::ssh().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no key for it.
+async fn e2b() -> Check {
+    elsewhere("e2b", async { places::e2b().version().await.map_err(|error| error.to_string()) }).await
 }
 
 #[cfg(test)]

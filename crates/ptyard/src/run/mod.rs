@@ -170,7 +170,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
             mcp::install(place, client, change)
         }
         Command::Mcp { command: None, terminal } => mcp::serve(place, terminal.as_deref()).await,
-        Command::Doctor => doctor::doctor(place).await,
+        Command::Doctor { backend } => doctor::doctor(place, backend.as_deref()).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
         Command::Serve { .. }

@@ -1,0 +1,132 @@
+//! Programs in sandboxes of E2B.
+//!
+//! Two kinds of places: `e2b:TEMPLATE` makes a sandbox for the one program and removes it at the end;
+//! `e2b:sandbox=ID` runs the program in a sandbox that is there.
+//!
+//! The way of a start: the sandbox is made or found (`api`), a look into it says whether the program and its directory
+//! are there, and the daemon in it starts the program (`program`, over `connect`); then its stream is followed
+//! (`watch`). What the daemon has no word for is done by scripts in the sandbox (`place`).
+//!
+//! # Invariants
+//! 1. A call that starts a program, and one that types, is made again only when it is certain that it had no effect.
+//! 2. A sandbox of ours is removed when its program's controls are dropped, started or not; and when this server is
+//!    gone, its lease ends it.
+//! 3. Values of variables and the directory go in fields of their own, never in arguments.
+//! 4. The key is in headers only, and goes over TLS or stays on this machine.
+
+mod api;
+mod connect;
+mod control;
+mod place;
+mod program;
+mod settings;
+mod start;
+mod streams;
+mod watch;
+
+use std::sync::Arc;
+
+use ptyard_core::ErrorCode;
+use ptyard_terminal::backend::{
+    Abilities, Backend, BoxFuture, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
+};
+use tokio::sync::OnceCell;
+
+use self::api::Api;
+pub use self::settings::Settings;
+use crate::remote::http::client;
+use crate::shared::{start_error, undisturbed};
+
+/// What stands before the id of a sandbox that is there.
+const SANDBOX: &str = "sandbox=";
+
+/// Runs programs in sandboxes.
+#[derive(Debug, Clone)]
+pub struct E2b {
+    settings: Settings,
+    /// Made for the first call, and so is nothing that nobody needs.
+    api: Arc<OnceCell<Api>>,
+    place: Where,
+}
+
+/// Where at the vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Where {
+    /// Nothing was said.
+    Nowhere,
+    /// In a sandbox of its own, made from this template.
+    Template(String),
+    /// In this sandbox.
+    Sandbox(String),
+}
+
+impl E2b {
+    /// The vendor as these settings say. Nothing is asked of it yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, api: Arc::default(), place: Where::Nowhere }
+    }
+
+    async fn api(&self) -> Result<&Api, StartError> {
+        self.api.get_or_try_init(|| std::future::ready(self.open())).await
+    }
+
+    fn open(&self) -> Result<Api, StartError> {
+        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
+        self.settings.check().map_err(unreachable)?;
+        let key = self.settings.key().map_err(|error| unreachable(error.to_string()))?;
+        let client = client(self.settings.is_loopback()).map_err(|error| unreachable(error.to_string()))?;
+        Ok(Api::new(client, self.settings.clone(), key))
+    }
+
+    /// Whether the vendor takes the key, and how many sandboxes it says there are.
+    ///
+    /// # Errors
+    /// What is wrong, in one line.
+    pub async fn version(&self) -> Result<String, StartError> {
+        let count = self.api().await?.count().await.map_err(|error| error.of_start(&self.settings.api))?;
+        Ok(format!("{} takes the key; sandboxes that run: {count}", self.settings.api))
+    }
+}
+
+impl Backend for E2b {
+    fn name(&self) -> &'static str {
+        settings::NAME
+    }
+
+    fn grounds(&self) -> Grounds {
+        Grounds::Elsewhere
+    }
+
+    fn abilities(&self) -> Abilities {
+        let kill = match self.place {
+            Where::Sandbox(_) => KillReach::Related,
+            Where::Template(_) | Where::Nowhere => KillReach::Tree,
+        };
+        Abilities { kill, ends_with: EndsWith::Connection, ..Abilities::EVERYTHING }
+    }
+
+    fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
+        let is_word = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte))
+        };
+        let is_id = |text: &str| is_word(text) && !text.contains(['/', ':', '.']);
+        let place = match place.strip_prefix(SANDBOX) {
+            Some(id) if is_id(id) => Where::Sandbox(id.to_owned()),
+            None if is_word(place) => Where::Template(place.to_owned()),
+            _ => {
+                return Err(start_error(
+                    ErrorCode::InvalidArgument,
+                    "e2b needs a template or a sandbox: e2b:TEMPLATE or e2b:sandbox=ID",
+                ));
+            }
+        };
+        Ok(Arc::new(Self { place, ..Self::clone(&self) }))
+    }
+
+    fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
+        let this = self.clone();
+        Box::pin(undisturbed(async move { start::start(this.api().await?, &this.place, spec).await }))
+    }
+}

@@ -1,0 +1,4 @@
+//! What backends at vendors of sandboxes share: secrets, calls over HTTP, and when a call may be made again.
+
+pub mod credentials;
+pub(crate) mod http;

@@ -1,0 +1,8 @@
+//! Servers that speak as vendors of sandboxes do, with real programs of this machine behind them.
+//!
+//! Each is held to the vendor's wire by the vendor's own published client (`crates/backends/tests`), and can be told to
+//! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
+
+pub mod e2b;
+mod program;
+mod sandbox;
