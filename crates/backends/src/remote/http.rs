@@ -182,20 +182,24 @@ pub(crate) fn roots(file: Option<&Path>) -> RootCertStore {
     roots
 }
 
-/// A client for one vendor: TLS with this machine's roots, no redirects (they would take secrets along), HTTP/1.1, so
-/// that no stream whose reader is slow holds up another one.
-pub(crate) fn client(is_loopback: bool) -> Result<Client, CallError> {
+/// TLS with this machine's roots.
+pub(crate) fn tls(is_loopback: bool) -> Result<ClientConfig, CallError> {
     let roots = roots(None);
     if roots.is_empty() && !is_loopback {
         return Err(CallError::NotSent("this machine has no root certificates".to_owned()));
     }
-    let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    Ok(ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| CallError::NotSent(error.to_string()))?
         .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_no_client_auth())
+}
+
+/// A client for one vendor: no redirects (they would take secrets along), HTTP/1.1, so that no stream whose reader is
+/// slow holds up another one.
+pub(crate) fn client(is_loopback: bool) -> Result<Client, CallError> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(tls(is_loopback)?)
         .http1_only()
         .tcp_nodelay(true)
         .redirect(reqwest::redirect::Policy::none())
