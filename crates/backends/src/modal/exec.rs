@@ -14,6 +14,7 @@ use super::api::CALL_LIMIT;
 use super::link::of_status;
 use super::router::Router;
 use crate::remote::http::CallError;
+use crate::remote::lodging::Ran;
 
 /// How long the machine may take to start a program.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
@@ -103,12 +104,6 @@ pub(super) fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// A script of ours: its output and code.
-pub(super) struct Ran {
-    pub(super) output: String,
-    pub(super) exit: Exit,
-}
-
 /// Most that a script of ours has to say, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
 
@@ -135,7 +130,7 @@ pub(super) async fn run(
     let running = async {
         router.ask(&start, START_LIMIT).await?;
         let (output, exit) = tokio::try_join!(exec.output(), exec.end(limit))?;
-        Ok(Ran { output: String::from_utf8_lossy(&output).into_owned(), exit })
+        Ok(Ran { output: String::from_utf8_lossy(&output).into_owned(), code: exit.code })
     };
     tokio::time::timeout(limit, running).await.map_err(|_| CallError::too_late("no end of a script", limit))?
 }

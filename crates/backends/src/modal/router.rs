@@ -69,25 +69,20 @@ impl Router {
         Ok(new)
     }
 
-    /// Does something with a token, and once again with a new one when the first is refused.
-    async fn with_access<T>(
-        &self,
-        doing: impl AsyncFn(Access) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
-        let access = self.access().await?;
-        match doing(access.clone()).await {
-            Err(error) if error.is_unauthenticated() => doing(self.renewed(&access).await?).await,
-            done => done,
-        }
-    }
-
-    /// One call, once.
+    /// One call, once; with a new token once more when the first is refused.
     pub(super) async fn ask_once<C: Call + Clone>(
         &self,
         request: &C,
         limit: Duration,
     ) -> Result<C::Answer, CallError> {
-        self.with_access(async |access| self.link.ask(request, bearer(&access.jwt)?, limit).await).await
+        let access = self.access().await?;
+        match self.link.ask(request, bearer(&access.jwt)?, limit).await {
+            Err(error) if error.is_unauthenticated() => {
+                let access = self.renewed(&access).await?;
+                self.link.ask(request, bearer(&access.jwt)?, limit).await
+            }
+            asked => asked,
+        }
     }
 
     /// One call. All that there are here may be made again: ids and offsets tell that they are the same.
@@ -99,12 +94,19 @@ impl Router {
         call(Again::Always, || self.ask_once(request, limit)).await
     }
 
-    /// Opens a stream, once.
+    /// Opens a stream, once; with a new token once more when the first is refused.
     pub(super) async fn open<C: Call + Clone>(
         &self,
         request: &C,
         limit: Duration,
     ) -> Result<Streaming<C::Answer>, CallError> {
-        self.with_access(async |access| self.link.open(request, bearer(&access.jwt)?, limit).await).await
+        let access = self.access().await?;
+        match self.link.open(request, bearer(&access.jwt)?, limit).await {
+            Err(error) if error.is_unauthenticated() => {
+                let access = self.renewed(&access).await?;
+                self.link.open(request, bearer(&access.jwt)?, limit).await
+            }
+            opened => opened,
+        }
     }
 }

@@ -71,6 +71,12 @@ impl CallError {
         matches!(self, Self::Refused { status: 401, .. })
     }
 
+    /// Whether somebody is there who says that the time is over.
+    #[cfg(feature = "modal")]
+    pub(crate) const fn is_over_time(&self) -> bool {
+        matches!(self, Self::Refused { status: 504, .. })
+    }
+
     /// Whether it is certain that the call had no effect, and another may have one.
     const fn had_no_effect(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::Refused { status: 429, .. })
