@@ -10,6 +10,7 @@ use bytes::Bytes;
 use ptyard_core::{Exit, TerminalId};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
+use tonic::Status;
 
 use super::api::{CALL_LIMIT, gone};
 use super::exec::{Exec, exit_of};
@@ -107,7 +108,7 @@ impl Follower {
     ) -> Result<Closed, CallError> {
         let exec = Exec::of(&joined.router, self.id);
         let mut stream = joined.router.open(&exec.read_from(*offset), CALL_LIMIT).await?;
-        while let Some(piece) = stream.message().await.map_err(|status| of_status(&status))? {
+        while let Some(piece) = stream.message().await.map_err(|status| of_stream(&status))? {
             let data = Bytes::from(piece.data);
             if data.is_empty() {
                 return Err(CallError::garbled("a piece of output that is empty"));
@@ -161,6 +162,14 @@ impl Follower {
                 Err(error) => bear(&mut patience, joined, &error).await?,
             }
         }
+    }
+}
+
+/// What became of a stream that was open. A token that is over by now is replaced when the next one is opened.
+fn of_stream(status: &Status) -> CallError {
+    match of_status(status) {
+        error if error.is_unauthenticated() => CallError::Broken(error.to_string()),
+        error => error,
     }
 }
 

@@ -5,7 +5,7 @@
 //!    order, however often it is sent.
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ const PIECE: usize = 64 << 10;
 
 /// How long one call waits for a program that does not read; then it is made again.
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long the answer to a write may come behind the end of the program.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What a terminal takes for the end of file.
 const END_OF_FILE: u8 = 4;
@@ -79,11 +82,15 @@ impl Input {
         let (place, id, taken) = (self.place.clone(), self.id, self.taken);
         let (data, mut exit) = (bytes.to_vec(), self.exit.clone());
         self.sending = Some(tokio::spawn(async move {
+            let mut writing = pin!(write(place, id, taken, data, end));
             // A program that does not read lets the call wait; that it is still there is told by its end.
             tokio::select! {
-                sent = write(place, id, taken, data, end) => sent,
-                _ = exit.wait_for(Option::is_some) => Err(CallError::Broken("the program has ended".to_owned())),
+                sent = &mut writing => return sent,
+                _ = exit.wait_for(Option::is_some) => {}
             }
+            // What ended it may have been this.
+            let ended = || CallError::Broken("the program has ended".to_owned());
+            tokio::time::timeout(LATE, writing).await.unwrap_or_else(|_| Err(ended()))
         }));
     }
 
@@ -148,10 +155,15 @@ impl Sink for Input {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
         loop {
-            ready!(self.poll_taken(cx)).map_err(|error| ControlError::Os {
-                action: "close the input",
-                message: error.to_string(),
-            })?;
+            match ready!(self.poll_taken(cx)) {
+                // Nothing is open of a program that has ended.
+                Err(_) if self.exit.borrow().is_some() => return Poll::Ready(Ok(())),
+                Err(error) => {
+                    let message = error.to_string();
+                    return Poll::Ready(Err(ControlError::Os { action: "close the input", message }));
+                }
+                Ok(()) => {}
+            }
             match self.closing {
                 Closing::Open => {
                     self.closing = Closing::Begun;

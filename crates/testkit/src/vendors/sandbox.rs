@@ -30,6 +30,11 @@ impl Sandbox {
         self.directory.path().join("mark")
     }
 
+    /// How many of its processes live.
+    pub(super) fn living(&self) -> usize {
+        self.processes().len()
+    }
+
     fn processes(&self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").expect("/proc can be read");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
