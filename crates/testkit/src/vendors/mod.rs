@@ -6,4 +6,5 @@
 pub mod e2b;
 pub mod modal;
 mod program;
+pub mod python;
 mod sandbox;
