@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ptyard_modal_wire::Call;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tonic::Streaming;
 
@@ -20,7 +21,8 @@ pub(super) struct Router {
     link: Link,
     api: Api,
     task: Arc<str>,
-    access: Arc<Mutex<Access>>,
+    /// The token; empty while a new one is on its way.
+    access: Arc<Mutex<Arc<OnceCell<Access>>>>,
 }
 
 impl fmt::Debug for Router {
@@ -36,6 +38,7 @@ impl Router {
         api.settings().check(&answer.url).map_err(CallError::NotSent)?;
         let link = Link::new(&answer.url, api.settings().authorities.as_deref())?;
         let access = Access::new(answer.jwt, Instant::now(), SystemTime::now());
+        let access = Arc::new(OnceCell::new_with(Some(access)));
         Ok(Self { link, api: api.clone(), task: task.into(), access: Arc::new(Mutex::new(access)) })
     }
 
@@ -47,26 +50,37 @@ impl Router {
         &self.api
     }
 
-    fn known(&self) -> Access {
-        self.access.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn current(&self) -> Arc<OnceCell<Access>> {
+        Arc::clone(&self.access.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A token that is good as far as it is known.
-    async fn access(&self) -> Result<Access, CallError> {
-        let known = self.known();
-        if known.is_due(Instant::now()) { self.renewed(&known).await } else { Ok(known) }
-    }
-
-    /// A token that is not this one. Several may be asked for at the same time; each is good.
-    async fn renewed(&self, old: &Access) -> Result<Access, CallError> {
-        let known = self.known();
-        if known != *old {
-            return Ok(known);
+    /// Makes sure that the next token is not this one.
+    fn give_up(&self, old: &Access) {
+        let mut current = self.access.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.get() == Some(old) {
+            *current = Arc::default();
         }
-        let answer = self.api.access(&self.task).await?;
-        let new = Access::new(answer.jwt, Instant::now(), SystemTime::now());
-        self.access.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&new);
-        Ok(new)
+    }
+
+    /// A token that is good as far as it is known. Whoever needs a new one at the same time waits for the same one.
+    async fn access(&self) -> Result<Access, CallError> {
+        if let Some(known) = self.current().get() {
+            if !known.is_due(Instant::now()) {
+                return Ok(known.clone());
+            }
+            self.give_up(known);
+        }
+        let fetching = async || {
+            let answer = self.api.access(&self.task).await?;
+            Ok(Access::new(answer.jwt, Instant::now(), SystemTime::now()))
+        };
+        self.current().get_or_try_init(fetching).await.cloned()
+    }
+
+    /// A token that is not this one, which was refused.
+    async fn renewed(&self, old: &Access) -> Result<Access, CallError> {
+        self.give_up(old);
+        self.access().await
     }
 
     /// One call, once; with a new token once more when the first is refused.

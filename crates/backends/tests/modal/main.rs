@@ -2,4 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod conformance;
+mod faults;
+mod leaks;
+mod rejoin;
 mod sdk;
+mod stage;

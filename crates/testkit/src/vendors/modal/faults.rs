@@ -11,8 +11,8 @@ pub struct Faults {
     pub frame_bytes: Option<usize>,
     /// Output comes in messages of at most this many bytes, whatever characters that splits.
     pub output_piece_bytes: Option<usize>,
-    /// Before this message of output, counted over all reads, the read breaks; once.
-    pub break_before_message: Option<(usize, Break)>,
+    /// After so many more messages of output, whoever reads, a read breaks; once.
+    pub break_after_messages: Option<(usize, Break)>,
     /// The last piece of output, and its end, come this long after the end of the program is told.
     pub last_output_late_by: Option<Duration>,
     /// This method takes effect, and the connection breaks instead of an answer, this many times.
@@ -60,6 +60,22 @@ impl Faults {
             self.refuse.as_mut().filter(|refusal| refusal.times > 0 && path.contains(refusal.method))?;
         refusal.times -= 1;
         Some(Status::new(refusal.code, "refused on purpose"))
+    }
+
+    /// How a read breaks now, which counts messages.
+    pub(super) fn breaks(&mut self) -> Option<Break> {
+        match &mut self.break_after_messages {
+            Some((0, how)) => {
+                let how = *how;
+                self.break_after_messages = None;
+                Some(how)
+            }
+            Some((messages, _)) => {
+                *messages -= 1;
+                None
+            }
+            None => None,
+        }
     }
 
     /// Whether the answer to a call of this method is lost, which counts.

@@ -1,7 +1,7 @@
 //! The machine of a sandbox: programs, over `modal.task_command_router.TaskCommandRouter`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use ptyard_modal_wire::Call;
@@ -25,14 +25,12 @@ pub(super) struct Machine {
     workdir: String,
     sandbox: Sandbox,
     execs: Mutex<HashMap<String, Arc<Exec>>>,
-    /// Messages of output so far.
-    told: AtomicUsize,
 }
 
 impl Machine {
     pub(super) fn new(env: BTreeMap<String, String>, workdir: Option<String>) -> Self {
         let workdir = workdir.unwrap_or_else(|| "/".to_owned());
-        Self { env, workdir, sandbox: Sandbox::new(), execs: Mutex::default(), told: AtomicUsize::new(0) }
+        Self { env, workdir, sandbox: Sandbox::new(), execs: Mutex::default() }
     }
 
     /// How many programs live.
@@ -86,10 +84,6 @@ impl Machine {
         Ok(())
     }
 
-    fn read(self: Arc<Self>, vendor: Arc<Vendor>, request: TaskExecStdioReadRequest) -> Reading {
-        Reading { machine: self, vendor, at: request.offset as usize, request }
-    }
-
     /// Ends everything in it.
     pub(super) fn end(&self) {
         self.sandbox.end();
@@ -98,7 +92,6 @@ impl Machine {
 
 /// One read.
 struct Reading {
-    machine: Arc<Machine>,
     vendor: Arc<Vendor>,
     request: TaskExecStdioReadRequest,
     at: usize,
@@ -130,15 +123,14 @@ impl Reading {
             false => &exec.out,
         };
         let next = kept.from(self.at, most).await;
-        let number = self.machine.told.fetch_add(1, Ordering::Relaxed);
-        let breaks = locked(&self.vendor.faults).break_before_message.take_if(|(at, _)| *at == number);
+        let breaks = locked(&self.vendor.faults).breaks();
         match breaks {
-            Some((_, Break::Unavailable)) => return Err(Status::unavailable("not now")),
-            Some((_, Break::Unauthenticated)) => {
+            Some(Break::Unavailable) => return Err(Status::unavailable("not now")),
+            Some(Break::Unauthenticated) => {
                 self.vendor.revoke_tokens();
                 return Err(Status::unauthenticated("the token is over"));
             }
-            Some((_, Break::Connection)) => {
+            Some(Break::Connection) => {
                 self.vendor.cut();
                 return std::future::pending().await;
             }
@@ -172,6 +164,7 @@ impl Service for Machines {
     async fn answer(self, path: String, asked: Asked) -> Answered {
         let bearer = asked.headers().get("authorization").and_then(|value| value.to_str().ok());
         if !bearer.is_some_and(|bearer| self.0.takes_token(bearer)) {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
             return Status::unauthenticated("the token is not taken").into_http();
         }
         match path.as_str() {
@@ -189,9 +182,9 @@ impl Service for Machines {
                 streaming(asked, |request: TaskExecStdioReadRequest| {
                     let this = self.clone();
                     async move {
-                        let machine = this.find(&request.task_id)?;
-                        let exec = machine.find(&request.exec_id)?;
-                        Ok(machine.read(this.0, request).answers(exec))
+                        let exec = this.exec(&request.task_id, &request.exec_id)?;
+                        let at = usize::try_from(request.offset).unwrap_or(usize::MAX);
+                        Ok(Reading { vendor: this.0, at, request }.answers(exec))
                     }
                 })
                 .await

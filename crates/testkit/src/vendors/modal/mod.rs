@@ -12,6 +12,7 @@ mod tokens;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ptyard_modal_wire::control::Sandbox as Definition;
@@ -61,6 +62,8 @@ struct Vendor {
     cuts: watch::Sender<u64>,
     /// Counts the sandboxes that have ended.
     ends: watch::Sender<u64>,
+    /// Calls to machines whose token was not taken.
+    refused: AtomicUsize,
     /// Paths of calls.
     heard: Mutex<Vec<String>>,
 }
@@ -105,6 +108,7 @@ impl ModalServer {
             faults: Mutex::default(),
             cuts: watch::Sender::new(0),
             ends: watch::Sender::new(0),
+            refused: AtomicUsize::new(0),
             heard: Mutex::default(),
         });
         let tasks = [
@@ -178,6 +182,12 @@ impl ModalServer {
     pub fn living(&self) -> usize {
         let sandboxes = locked(&self.vendor.sandboxes);
         sandboxes.values().filter_map(|sandbox| sandbox.machine.as_ref()).map(|machine| machine.living()).sum()
+    }
+
+    /// How many calls to machines had a token that was not taken.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.vendor.refused.load(Ordering::Relaxed)
     }
 
     /// How many calls had this in their path.
