@@ -5,7 +5,7 @@
 //!
 //! The way of a start: the sandbox is made or found (`api`), and the machine on which it runs (`router`); a look into it
 //! says whether the program and its directory are there, and the machine starts the program (`exec`). Then its output is
-//! read by offset and its end waited for (`follow`), and what is typed is written by offset (`input`). What the machine
+//! read by offset and its end waited for (`follow`), and what is typed is written by offset (`typist`). What the machine
 //! has no word for, as signals and sizes, is done by scripts in the sandbox (`place`).
 //!
 //! # Invariants
@@ -20,7 +20,6 @@ mod access;
 mod api;
 mod exec;
 mod follow;
-mod input;
 mod link;
 mod patience;
 mod place;
@@ -28,6 +27,7 @@ mod rejoin;
 mod router;
 mod settings;
 mod start;
+mod typist;
 
 use std::sync::Arc;
 

@@ -12,12 +12,13 @@ use tokio::time::{Instant, sleep};
 
 use super::api::SandboxId;
 use super::follow::follow;
-use super::input::Input;
 use super::patience::{Next, Patience};
 use super::place::{Finder, Joined, Place};
+use super::typist::Typist;
 use super::{Modal, Where};
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
+use crate::remote::input::Input;
 use crate::remote::lodging::{Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 
@@ -39,7 +40,7 @@ pub(super) fn take_up(modal: &Modal, orphan: &Orphan) -> Option<Earlier> {
     let followed = follow(&place, id, orphan.logged);
     let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
-        io => Some(Box::new(Input::again(place.clone(), id, io, followed.fate.exit()))),
+        io => Some(Box::new(Input::new(Typist::again(place.clone(), id), io, followed.fate.exit()))),
     };
     let started = Started {
         source: Box::new(Output::new(followed.output)),

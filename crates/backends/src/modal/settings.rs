@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::remote::address;
 use crate::remote::credentials::{CredentialError, Secret, read_private};
 
 /// The vendor's word, in places.
@@ -80,26 +81,17 @@ impl Settings {
 
     /// Whether the vendor is on this machine.
     pub(super) fn is_loopback(&self) -> bool {
-        is_loopback(&self.server)
+        address::is_here(&self.server)
     }
 
     /// Tokens go over TLS, or stay on this machine.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
         // As with the vendor's own client: a vendor elsewhere has nothing on this machine.
-        if url.starts_with("https://") || (self.is_loopback() && is_loopback(url)) {
-            return Ok(());
+        if address::is_here(url) && !self.is_loopback() {
+            return Err(format!("{url} is on this machine, and the vendor is not"));
         }
-        Err(format!("{url} is not https, so no token is sent there"))
+        address::check(url)
     }
-}
-
-fn is_loopback(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    rest.is_some_and(|rest| {
-        ["127.0.0.1", "localhost", "[::1]"]
-            .iter()
-            .any(|here| rest.strip_prefix(here).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/'])))
-    })
 }
 
 /// The token in a file as the vendor's own client writes it: one table for each profile, and one of them is active.

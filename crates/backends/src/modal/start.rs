@@ -7,10 +7,11 @@ use super::Where;
 use super::api::{Api, SandboxId};
 use super::exec::{self, START_LIMIT};
 use super::follow::follow;
-use super::input::Input;
 use super::place::{Joined, Place};
+use super::typist::Typist;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
+use crate::remote::input::Input;
 use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 use crate::shared::start_error;
@@ -35,7 +36,7 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
     let followed = follow(&place, spec.id, 0);
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
-        io => Some(Box::new(Input::new(place.clone(), spec.id, io, followed.fate.exit()))),
+        io => Some(Box::new(Input::new(Typist::new(place.clone(), spec.id), io, followed.fate.exit()))),
     };
     guarded.keep();
     Ok(Started {

@@ -5,8 +5,9 @@
 
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ptyard_terminal::backend::{ControlError, Io, Sink};
 use tokio::task::JoinHandle;
@@ -30,6 +31,9 @@ pub(crate) trait Typist: Clone + Send + Sync + Unpin + 'static {
         ControlError::Os { action: "close the input", message: error.to_string() }
     }
 }
+
+/// How long the answer to what was typed may come behind the end of the program.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What a terminal takes for the end of file.
 const END_OF_FILE: u8 = 4;
@@ -70,11 +74,15 @@ impl<T: Typist> Input<T> {
         let sending = self.typist.send(bytes.to_vec());
         let mut exit = self.exit.clone();
         self.sending = Some(tokio::spawn(async move {
+            let mut sending = pin!(sending);
             // A program that does not read lets it wait; that it is still there is told by its output.
             tokio::select! {
-                sent = sending => sent,
-                _ = exit.wait_for(Option::is_some) => Err(CallError::Broken("the program has ended".to_owned())),
+                sent = &mut sending => return sent,
+                _ = exit.wait_for(Option::is_some) => {}
             }
+            // What ended it may have been this.
+            let ended = || CallError::Broken("the program has ended".to_owned());
+            tokio::time::timeout(LATE, sending).await.unwrap_or_else(|_| Err(ended()))
         }));
     }
 
@@ -105,7 +113,9 @@ impl<T: Typist> Sink for Input<T> {
         loop {
             if let Err(error) = ready!(self.poll_taken(cx)) {
                 self.closing = Closing::Open;
-                return Poll::Ready(Err(T::of_close(&error)));
+                // Nothing is open of a program that has ended.
+                let has_ended = self.exit.borrow().is_some();
+                return Poll::Ready(if has_ended { Ok(()) } else { Err(T::of_close(&error)) });
             }
             match self.closing {
                 Closing::Open => {
