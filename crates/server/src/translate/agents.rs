@@ -34,6 +34,7 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
         unattended: request.unattended,
         creator: None,
         profiles: request.profiles.map(Into::into),
+        ..LaunchSpec::default()
     })
 }
 

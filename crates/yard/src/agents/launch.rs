@@ -68,6 +68,10 @@ pub struct LaunchSpec {
     pub extra: Vec<String>,
     /// Whether it may run tools without asking.
     pub unattended: bool,
+    /// The tools it may use; goes before what the profile says.
+    pub tools: Option<Vec<String>>,
+    /// A variable with what another program's clients call its terminal, which is known only once it has an id.
+    pub alias: Option<fn(TerminalId) -> (&'static str, String)>,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -177,6 +181,7 @@ impl Yard {
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
             env.insert(SESSION_VARIABLE.to_owned(), session.clone());
             env.insert(STATE_VARIABLE.to_owned(), state.display().to_string());
+            env.extend(spec.alias.map(|alias| alias(id)).map(|(name, value)| (name.to_owned(), value)));
             Ok(Furnishing {
                 program: Some(Program::Argv(plan.argv)),
                 env,
@@ -326,7 +331,7 @@ fn wanted(
     env: &BTreeMap<String, String>,
 ) -> Wanted {
     let prompt = profile.map(|profile| profile.prompt.clone()).filter(|prompt| !prompt.is_empty());
-    let tools = profile.and_then(|profile| profile.tools.clone()).map(BTreeSet::from_iter);
+    let tools = spec.tools.clone().or_else(|| profile?.tools.clone()).map(BTreeSet::from_iter);
     Wanted {
         binary: binary(&provider.launch().binaries, env),
         cwd: spec.cwd.clone().unwrap_or_default(),
