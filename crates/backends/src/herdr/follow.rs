@@ -17,7 +17,7 @@ use super::look::{Begun, Found, look};
 use super::seat::{Missing, Seat};
 use super::session::Session;
 use super::stream::{Line, Read, Stream};
-use super::wire::{Event, event};
+use super::wire::{Event, Pane, event};
 
 /// A look under way.
 type Looking = Pin<Box<dyn Future<Output = Result<Vec<Found>, HerdrError>> + Send>>;
@@ -186,20 +186,23 @@ impl Listener {
         }
     }
 
+    fn updated(&mut self, pane: &Pane) {
+        let settled = self.covered == self.closes;
+        let seats = self.session.seats();
+        match (pane.status, seats.iter().find(|seat| seat.is_in(pane, settled))) {
+            (Some(status), Some(seat)) => seat.hear(status),
+            // Whose it is is not known; what it told is seen by the next look.
+            (Some(_), None) if !settled => self.wants_look = true,
+            _ => {}
+        }
+    }
+
     fn take_lines(&mut self) -> io::Result<Read> {
         let (lines, read) = self.stream.take()?;
         for line in lines {
             match line {
                 Line::Whole(line) => match event(&line) {
-                    Some(Event::Updated(pane)) => {
-                        let settled = self.covered == self.closes;
-                        let seats = self.session.seats();
-                        if let (Some(status), Some(seat)) =
-                            (pane.status, seats.iter().find(|seat| seat.is_in(&pane, settled)))
-                        {
-                            seat.hear(status);
-                        }
-                    }
+                    Some(Event::Updated(pane)) => self.updated(&pane),
                     Some(Event::Closed) => {
                         self.closes += 1;
                         self.wants_look = true;

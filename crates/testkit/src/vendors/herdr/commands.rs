@@ -29,21 +29,11 @@ impl Shared {
                 self.snapshots.send_modify(|count| *count += 1);
                 let mut held = self.held.subscribe();
                 let _open = held.wait_for(|held| !held).await.map(drop);
-                Ok(json!({ "snapshot": self.state().snapshot() }))
+                let state = self.state();
+                Ok(state.odd_snapshot.clone().unwrap_or_else(|| json!({ "snapshot": state.snapshot() })))
             }
             "workspace.list" => Ok(json!({ "workspaces": self.state().workspace_list() })),
-            "workspace.create" => {
-                let id = {
-                    let mut state = self.state();
-                    let id = state.id();
-                    let label = word(params, "label").unwrap_or_default();
-                    state.workspaces.push(Workspace { id: id.clone(), label, tabs: Vec::new() });
-                    id
-                };
-                let mut params = params.clone();
-                params["workspace"] = id.into();
-                self.make_tab(&params)
-            }
+            "workspace.create" => self.make_workspace(params),
             "tab.create" => self.make_tab(params),
             "pane.run" => {
                 let program = self.program(positional(params, 0)?)?;
@@ -67,6 +57,19 @@ impl Shared {
         let mut found = all.filter(|(one, at)| one.pane_id(*at) == pane);
         let (one, at) = found.next().ok_or_else(|| format!("{pane}: there is no such pane"))?;
         Ok(Arc::clone(&one.tabs[at].program))
+    }
+
+    /// Makes a workspace with one tab.
+    pub(super) fn make_workspace(self: &Arc<Self>, params: &Value) -> Result<Value, String> {
+        let id = {
+            let mut state = self.state();
+            let id = state.id();
+            let label = word(params, "label").unwrap_or_default();
+            state.workspaces.push(Workspace { id: id.clone(), label, tabs: Vec::new() });
+            id
+        };
+        let cwd = word(params, "cwd").unwrap_or_else(|| "/".to_owned());
+        self.make_tab(&json!({ "workspace": id, "label": "1", "cwd": cwd }))
     }
 
     /// Makes a tab with a shell.

@@ -153,11 +153,26 @@ impl HerdrServer {
         assert!(self.shared.close(|tab| tab.label == label), "no tab {label}");
     }
 
-    /// A person makes a tab with a shell of their own.
+    /// A person makes a workspace.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn person_opens_workspace(&self, label: &str) {
+        self.shared.make_workspace(&json!({ "label": label })).expect("a workspace");
+    }
+
+    /// A person makes a tab in the first workspace.
+    ///
+    /// # Panics
+    /// When it cannot be made.
     pub fn person_opens(&self, label: &str) {
-        let params = json!({ "workspace": "1", "label": label, "args": [] });
-        let made = self.shared.make_tab(&params);
-        made.expect("a tab");
+        let first = self.state().workspaces[0].id.clone();
+        self.shared.make_tab(&json!({ "workspace": first, "label": label })).expect("a tab");
+    }
+
+    /// Snapshots are answered with this text from now on; `None` is with what there is.
+    pub fn answers_snapshots_with(&self, json: Option<&str>) {
+        self.state().odd_snapshot = json.map(|json| serde_json::from_str(json).expect("JSON"));
     }
 
     /// The labels of all workspaces.
@@ -202,6 +217,12 @@ impl HerdrServer {
             }
             changed.await;
         }
+    }
+
+    /// How many subscriptions were made in all.
+    #[must_use]
+    pub fn subscriptions(&self) -> u64 {
+        *self.shared.subscribed.borrow()
     }
 
     /// Waits until so many subscriptions were made in all.

@@ -14,6 +14,7 @@ pub(super) struct State {
     closes: Vec<u8>,
     given: u64,
     pub(super) ids_only: bool,
+    pub(super) odd_snapshot: Option<Value>,
 }
 
 pub(super) struct Workspace {
