@@ -53,6 +53,7 @@ pub(crate) fn of_caller() -> BTreeMap<String, String> {
 
 /// What a server needs to run at all, and where its places elsewhere are: addresses and paths, no keys.
 const OF_PLACES: &[&str] = &[
+    "CAO_HOME_DIR",
     "DOCKER_CERT_PATH",
     "DOCKER_HOST",
     "DOCKER_TLS_VERIFY",

@@ -1,5 +1,7 @@
 //! The places elsewhere that this program knows.
 
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
@@ -7,6 +9,7 @@ use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
+use ptyard_server::CaoConfig;
 use ptyard_terminal::backend::Backend;
 
 use crate::state::State;
@@ -55,4 +58,18 @@ pub(crate) fn ssh() -> Ssh {
 /// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn e2b() -> E2b {
     E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
+}
+
+/// How the clients of CLI Agent Orchestrator are served at this address.
+pub(crate) fn cao(address: SocketAddr) -> CaoConfig {
+    CaoConfig { address, home: cao_home() }
+}
+
+/// CAO's own directory.
+fn cao_home() -> PathBuf {
+    let named = std::env::var_os("CAO_HOME_DIR").filter(|name| !name.is_empty());
+    named.map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        home.as_deref().unwrap_or(Path::new("/")).join(".aws/cli-agent-orchestrator")
+    })
 }

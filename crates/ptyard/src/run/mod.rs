@@ -107,13 +107,13 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { replace, daemon, listen, log } => {
+        Command::Serve { replace, daemon, listen, cao, log } => {
             if let Err(error) = environment::leave_behind_secrets() {
                 print::note(&format!("the server keeps its caller's environment: {error}"));
             }
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
             let begin = if replace { Begin::Replace } else { Begin::Fresh };
-            serve::serve(&place.state, &ServeOptions { ground, begin, listen, log })?;
+            serve::serve(&place.state, &ServeOptions { ground, begin, listen, cao, log })?;
             Ok(status::DONE)
         }
         Command::Keeper { check: true, .. } => keep::check(),
