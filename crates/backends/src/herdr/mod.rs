@@ -141,7 +141,8 @@ impl Backend for Herdr {
             && !session.starts_with(['-', '.'])
             && session.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !is_name {
-            let message = "a session of herdr has a name of at most 64 letters, digits, dots, dashes and underscores";
+            let message =
+                "a session of herdr has a name of at most 64 letters, digits, dots, dashes and underscores";
             return Err(start_error(ErrorCode::InvalidArgument, message));
         }
         Ok(Arc::new(Self { session: session.to_owned(), ..Self::clone(&self) }))

@@ -72,7 +72,8 @@ pub(super) enum Missing {
 impl Seat {
     pub(super) fn new(id: TerminalId, program: Option<&str>) -> Self {
         let agent = program.and_then(|path| path.rsplit('/').next()).filter(|name| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         });
         let seat =
             Self { id, agent: agent.map(str::to_owned), written: AtomicU64::new(0), inner: Mutex::default() };

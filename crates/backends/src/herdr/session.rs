@@ -188,7 +188,11 @@ fn socket(config: Option<&Path>, name: &str) -> PathBuf {
         .or_else(|| set("HOME").map(|home| home.join(".config")))
         .unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let root = config.join("herdr");
-    if name == DEFAULT { root.join("herdr.sock") } else { root.join("sessions").join(name).join("herdr.sock") }
+    if name == DEFAULT {
+        root.join("herdr.sock")
+    } else {
+        root.join("sessions").join(name).join("herdr.sock")
+    }
 }
 
 #[cfg(test)]

@@ -48,11 +48,13 @@ impl InPane {
             pauses: Pauses::default(),
         };
         let log = LogWriter::create(&directory.path().join("t"), LogConfig::default()).unwrap();
-        let script = format!("stty raw -echo; echo ready; exec tee {}", directory.path().join("got").display());
+        let script =
+            format!("stty raw -echo; echo ready; exec tee {}", directory.path().join("got").display());
         let spec = spec(&["sh", "-c", &script]);
         let label = spec.id.to_string();
-        let terminal =
-            soon("the start", Terminal::start(stage.backend.as_ref(), spec, log, surroundings)).await.unwrap();
+        let terminal = soon("the start", Terminal::start(stage.backend.as_ref(), spec, log, surroundings))
+            .await
+            .unwrap();
         let mut progress = terminal.progress();
         soon("ready", progress.wait_for(|progress| progress.end >= 6)).await.unwrap();
         let turns = terminal.attend(Agent::new(Box::new(Blind), Recipe::default())).await.unwrap();
@@ -239,7 +241,8 @@ async fn an_agent_that_herdr_does_not_see_is_not_taken_for_ready() {
 #[tokio::test]
 async fn case_w15_a_message_of_200_kib_is_handed_over_whole() {
     let mut pane = InPane::ready().await;
-    let text: String = (0..).map(|n| format!("word{n} ")).take(30_000).collect::<String>()[..200 << 10].to_owned();
+    let text: String =
+        (0..).map(|n| format!("word{n} ")).take(30_000).collect::<String>()[..200 << 10].to_owned();
     pane.offer(1, &text).await.unwrap();
     pane.until_got(text.len() + 1).await;
     pane.until_said(Status::Completed, 1).await;

@@ -29,7 +29,9 @@ async fn case_w14_lines_of_any_size_bad_utf_8_and_odd_json_end_nothing() {
     stage.has_looked().await;
     let huge = |bytes: usize| {
         let title = "x".repeat(bytes);
-        format!("{{\"event\":\"pane_updated\",\"data\":{{\"pane\":{{\"pane_id\":\"9-9\",\"title\":\"{title}\"}}}}}}\n")
+        format!(
+            "{{\"event\":\"pane_updated\",\"data\":{{\"pane\":{{\"pane_id\":\"9-9\",\"title\":\"{title}\"}}}}}}\n"
+        )
     };
     let oddities: Vec<Vec<u8>> = vec![
         huge(1 << 20).into_bytes(),

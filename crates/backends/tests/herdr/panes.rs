@@ -27,7 +27,8 @@ async fn a_program_has_a_tab_of_its_own_that_shows_it_under_its_name() {
 #[tokio::test]
 async fn nothing_of_the_program_is_told_to_herdr() {
     let stage = Stage::new();
-    let (mut program, label) = stage.start(&["sh", "-c", "echo ready; exec sleep 1000000", "secret-word"]).await;
+    let (mut program, label) =
+        stage.start(&["sh", "-c", "echo ready; exec sleep 1000000", "secret-word"]).await;
     read_until(&mut program, "ready").await;
     stage.until("the viewer", |herdr| herdr.printed(&label).contains("viewer of ")).await;
     assert!(!stage.herdr.printed(&label).contains("secret-word"));

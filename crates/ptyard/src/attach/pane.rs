@@ -13,7 +13,11 @@ use crate::run::Place;
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 /// What is known of a terminal, once it is.
-pub(super) async fn when_started(place: &Place, client: &mut Client, id: &str) -> Result<TerminalInfo, Failure> {
+pub(super) async fn when_started(
+    place: &Place,
+    client: &mut Client,
+    id: &str,
+) -> Result<TerminalInfo, Failure> {
     // Listened to before it is asked for, so that a start in between is not missed.
     let mut events = place.client().await?.events(None, true).await?;
     match client.info(id).await {

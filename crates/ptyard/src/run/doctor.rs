@@ -263,7 +263,8 @@ async fn ssh() -> Check {
 }
 
 async fn herdr(state: &State) -> Check {
-    elsewhere("herdr", async { places::herdr(state).version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("herdr", async { places::herdr(state).version().await.map_err(|error| error.to_string()) })
+        .await
 }
 
 /// Nothing is asked of the vendor by who has no key for it.

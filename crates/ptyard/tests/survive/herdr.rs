@@ -53,7 +53,8 @@ impl Panes {
     }
 }
 
-const ECHOES: &str = "stty -echo; echo ready; while read -r x && [ \"$x\" != end ]; do echo got-$x.; done; exit 6";
+const ECHOES: &str =
+    "stty -echo; echo ready; while read -r x && [ \"$x\" != end ]; do echo got-$x.; done; exit 6";
 
 #[test]
 fn a_person_sees_it_in_its_pane_and_types_there_whichever_server_dies() {
@@ -114,7 +115,17 @@ fn law_08_what_herdr_sees_hands_over_one_message_for_each_turn() {
     let Panes { stage, herdr, .. } = &panes;
     let script = "stty -echo; echo ready; while read -r x; do echo \"got=$x;\"; done";
     stage.json(&[
-        "launch", "--backend", "herdr", "--provider", "generic", "--name", "a", "--", "sh", "-c", script,
+        "launch",
+        "--backend",
+        "herdr",
+        "--provider",
+        "generic",
+        "--name",
+        "a",
+        "--",
+        "sh",
+        "-c",
+        script,
     ]);
     let label = text(&stage.json(&["info", "a"])["id"]);
     panes.shows(&label, "ready");

@@ -114,8 +114,7 @@ async fn what_was_said_before_the_agent_was_known_counts_and_a_reset_asks_for_it
     let hold = played.stage.terminal.explain().await.unwrap().unwrap().hold;
     assert_eq!(hold, None);
     let mut endings = 0;
-    while let Ok(Some(event)) =
-        tokio::time::timeout(Duration::from_secs(1), played.stage.turns.next()).await
+    while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(1), played.stage.turns.next()).await
     {
         endings += u32::from(matches!(event, TurnEvent::TurnEnded { .. }));
     }
