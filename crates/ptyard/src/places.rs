@@ -12,6 +12,7 @@ use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_server::CaoConfig;
 use ptyard_terminal::backend::Backend;
 
+use crate::environment;
 use crate::state::State;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
@@ -33,7 +34,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
 
 /// The Docker engine that the variables name.
 pub(crate) fn docker() -> Result<Docker, AddressError> {
-    Address::from_variables(|name| std::env::var(name).ok()).map(Docker::new)
+    Address::from_variables(environment::variable).map(Docker::new)
 }
 
 /// The user's own tmux server.
@@ -57,7 +58,7 @@ pub(crate) fn ssh() -> Ssh {
 
 /// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn e2b() -> E2b {
-    E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
+    E2b::new(Settings::from_variables(environment::variable))
 }
 
 /// How the clients of CLI Agent Orchestrator are served at this address.

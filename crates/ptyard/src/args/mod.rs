@@ -181,6 +181,9 @@ pub(crate) enum Command {
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
+        /// The descriptor with what this server is given besides its environment
+        #[arg(long, hide = true, value_name = "FD")]
+        given: Option<i32>,
         /// Listen on this loopback address too, for example 127.0.0.1:7777; callers send the token of the state
         /// directory's `token` file
         #[arg(long, value_name = "ADDR:PORT")]
