@@ -14,7 +14,7 @@
 //!   the only thing ever addressed by one. No message passes herdr, so none can be too long for it.
 //! * When herdr ends or crashes, the agents do not. They get new panes when it is back.
 //!
-//! What herdr knows of the agent in a pane comes as evidence, over its event socket: see [`seat`]. herdr finds agents by
+//! What herdr knows of the agent in a pane comes as evidence, over its event socket: see `seat`. herdr finds agents by
 //! their process, and here that is the viewer, so the viewer's variable `HERDR_AGENT` tells it the program's name.
 //!
 //! A pane that was there before cannot be taken over: nothing of it but its text can be had.
