@@ -14,6 +14,10 @@
     feature = "e2b",
     doc = "| [`e2b`] | `e2b:TEMPLATE`, `e2b:sandbox=ID` | the vendor's API and daemon |"
 )]
+#![cfg_attr(
+    feature = "herdr",
+    doc = "| [`herdr`] | `herdr`, `herdr:SESSION` | its command line and event socket |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
@@ -28,6 +32,8 @@
 pub mod docker;
 #[cfg(feature = "e2b")]
 pub mod e2b;
+#[cfg(feature = "herdr")]
+pub mod herdr;
 #[cfg(feature = "remote")]
 pub mod remote;
 mod shared;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
+use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_server::CaoConfig;
@@ -23,6 +24,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         sockets: Some(state.dir().join("ssh")),
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
+    backends.push(Arc::new(herdr(state)));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -38,6 +40,15 @@ pub(crate) fn docker() -> Result<Docker, AddressError> {
 /// The user's own tmux server.
 pub(crate) fn tmux() -> Tmux {
     Tmux::new(Server::Default)
+}
+
+/// The user's own herdr. Its panes show terminals of this state directory.
+pub(crate) fn herdr(state: &State) -> Herdr {
+    // This very program, whatever stands at its path by then.
+    let program = format!("/proc/{}/exe", std::process::id());
+    let state = state.dir().display().to_string();
+    let viewer = [program.as_str(), "--state", &state, "attach", "--resize", "--pane"].map(str::to_owned);
+    Herdr::new(HerdrSettings { viewer: viewer.to_vec(), ..HerdrSettings::default() })
 }
 
 /// Hosts as the user's own configuration knows them, for questions.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ptyard_core::turn::Evidence;
 use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 
@@ -331,6 +332,12 @@ pub trait Control: Send {
 
     /// Ready with the size whenever somebody else has changed it: the place, or a person who looks on.
     fn poll_size(&mut self, _cx: &mut Context<'_>) -> Poll<Size> {
+        Poll::Pending
+    }
+
+    /// Ready with what the place says of the agent that runs here, whenever that is news; its order is its
+    /// [`Position`](ptyard_core::turn::Position). What nobody takes is bounded by whoever keeps it, and the newest is kept.
+    fn poll_evidence(&mut self, _cx: &mut Context<'_>) -> Poll<Evidence> {
         Poll::Pending
     }
 

@@ -6,6 +6,7 @@ mod agents;
 mod chaos;
 mod disk;
 mod flows;
+mod herdr;
 mod keeper;
 mod kills;
 mod limits;

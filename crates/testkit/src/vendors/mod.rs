@@ -4,5 +4,6 @@
 //! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
 
 pub mod e2b;
+pub mod herdr;
 mod program;
 mod sandbox;
