@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptyard_backends::daytona::{self, Daytona};
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::ssh::{Client, Ssh};
@@ -19,6 +20,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         sockets: Some(state.dir().join("ssh")),
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
+    backends.push(Arc::new(daytona()));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -44,4 +46,9 @@ pub(crate) fn ssh() -> Ssh {
 /// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn e2b() -> E2b {
     E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
+}
+
+/// Daytona, as its usual variables say. Whether there is a key is seen when it is needed.
+pub(crate) fn daytona() -> Daytona {
+    Daytona::new(daytona::Settings::from_variables(|name| std::env::var(name).ok()))
 }
