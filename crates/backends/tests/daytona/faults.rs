@@ -107,7 +107,7 @@ async fn an_end_that_nobody_heard_is_said_again() {
         server.fail(|faults| faults.refuse = None);
         let (output, exit) = finish(&mut started).await;
         assert!(output.contains(GAP), "{io:?}: {output:?}");
-        assert_eq!(exit, Exit::exited(9), "{io:?}");
+        assert_eq!(exit, Exit::exited(9), "{io:?}: {output:?}");
     }
 }
 
@@ -181,9 +181,9 @@ async fn what_had_no_effect_is_done_again() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = DaytonaServer::start().await;
     let refused = [
-        ("/api/sandbox", 401, ErrorCode::BackendUnreachable),
-        ("/api/sandbox", 404, ErrorCode::PlaceNotFound),
-        ("/api/sandbox", 400, ErrorCode::SpawnFailed),
+        ("POST /api/sandbox", 401, ErrorCode::BackendUnreachable),
+        ("POST /api/sandbox", 404, ErrorCode::PlaceNotFound),
+        ("POST /api/sandbox", 400, ErrorCode::SpawnFailed),
         ("/create-connect", 401, ErrorCode::BackendUnreachable),
         ("/create-connect", 409, ErrorCode::SpawnFailed),
         ("/create-connect", 502, ErrorCode::BackendUnreachable),

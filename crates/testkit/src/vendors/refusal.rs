@@ -3,7 +3,7 @@
 /// Refusals to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// Part of a path, as `/sandboxes` or `SendInput`.
+    /// Part of a path, as `/sandboxes` or `SendInput`; some servers take the method before it.
     pub path: &'static str,
     /// The status.
     pub status: u16,

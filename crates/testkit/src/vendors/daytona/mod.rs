@@ -234,13 +234,13 @@ fn error(status: StatusCode, message: &str) -> Response {
 
 /// Remembers what was asked, and refuses what is to be refused and who has no key.
 async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response {
-    let path = request.uri().path().to_owned();
+    let path = format!("{} {}", request.method(), request.uri().path());
     {
         let mut heard = locked(&vendor.heard);
         if heard.len() == MOST_HEARD {
             heard.remove(0);
         }
-        heard.push(format!("{} {path}", request.method()));
+        heard.push(path.clone());
     }
     let refused = Refusal::refuses(&mut locked(&vendor.faults).refuse, &path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
