@@ -68,5 +68,5 @@ fn cao_home() -> PathBuf {
 
 /// Daytona, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn daytona() -> Daytona {
-    Daytona::new(daytona::Settings::from_variables(|name| std::env::var(name).ok()))
+    Daytona::new(daytona::Settings::from_variables(environment::variable))
 }

@@ -88,10 +88,13 @@ fn running(vendor: &Vendor, id: &str) -> Option<Arc<Lodging>> {
     vendor.find(id).filter(|lodging| *locked(&lodging.state) == "started")
 }
 
-fn find(vendor: &Vendor, id: &str, pty: &str) -> Result<Arc<Pty>, Response> {
-    let lodging = running(vendor, id).ok_or_else(|| no_such(id))?;
-    let found = locked(&lodging.ptys).get(pty).cloned();
-    found.ok_or_else(|| error(StatusCode::NOT_FOUND, &format!("PTY session {pty} not found")))
+fn find(vendor: &Vendor, id: &str, pty: &str) -> Option<Arc<Pty>> {
+    let lodging = running(vendor, id)?;
+    locked(&lodging.ptys).get(pty).cloned()
+}
+
+fn no_pty(pty: &str) -> Response {
+    error(StatusCode::NOT_FOUND, &format!("PTY session {pty} not found"))
 }
 
 fn described(id: &str, pty: &Pty) -> Value {
@@ -110,8 +113,8 @@ pub(super) async fn list(State(vendor): Vendors, Path(id): Path<String>) -> Resp
 
 pub(super) async fn describe(State(vendor): Vendors, Path((id, name)): Path<(String, String)>) -> Response {
     match find(&vendor, &id, &name) {
-        Ok(pty) => Json(described(&name, &pty)).into_response(),
-        Err(refused) => refused,
+        Some(pty) => Json(described(&name, &pty)).into_response(),
+        None => no_pty(&name),
     }
 }
 
@@ -120,10 +123,7 @@ pub(super) async fn resize(
     Path((id, name)): Path<(String, String)>,
     Json(order): Json<Value>,
 ) -> Response {
-    let pty = match find(&vendor, &id, &name) {
-        Ok(pty) => pty,
-        Err(refused) => return refused,
-    };
+    let Some(pty) = find(&vendor, &id, &name) else { return no_pty(&name) };
     let number = |field: &str| order[field].as_u64().and_then(|number| u16::try_from(number).ok());
     let (Some(cols @ 1..=1000), Some(rows @ 1..=1000)) = (number("cols"), number("rows")) else {
         return error(StatusCode::BAD_REQUEST, "cols and rows must be between 1 and 1000");
@@ -146,7 +146,7 @@ pub(super) async fn remove(State(vendor): Vendors, Path((id, name)): Path<(Strin
             pty.end_tree();
             Json(json!({ "message": format!("PTY session {name} deleted") })).into_response()
         }
-        None => error(StatusCode::NOT_FOUND, &format!("PTY session {name} not found")),
+        None => no_pty(&name),
     }
 }
 
@@ -216,10 +216,7 @@ pub(super) async fn connect(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let pty = match find(&vendor, &id, &name) {
-        Ok(pty) => pty,
-        Err(refused) => return refused,
-    };
+    let Some(pty) = find(&vendor, &id, &name) else { return no_pty(&name) };
     let Some(lodging) = running(&vendor, &id) else { return no_such(&id) };
     if !pty.is_active() {
         return error(StatusCode::GONE, "PTY session is not active");
