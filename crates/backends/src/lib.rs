@@ -18,6 +18,10 @@
     feature = "herdr",
     doc = "| [`herdr`] | `herdr`, `herdr:SESSION` | its command line and event socket |"
 )]
+#![cfg_attr(
+    feature = "daytona",
+    doc = "| [`daytona`] | `daytona`, `daytona:SNAPSHOT`, `daytona:sandbox=ID` | the vendor's API and sockets |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
@@ -28,6 +32,8 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(feature = "daytona")]
+pub mod daytona;
 #[cfg(feature = "docker")]
 pub mod docker;
 #[cfg(feature = "e2b")]

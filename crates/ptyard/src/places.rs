@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ptyard_backends::daytona::{self, Daytona};
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
@@ -25,6 +26,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
     backends.push(Arc::new(herdr(state)));
+    backends.push(Arc::new(daytona()));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -73,4 +75,9 @@ fn cao_home() -> PathBuf {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         home.as_deref().unwrap_or(Path::new("/")).join(".aws/cli-agent-orchestrator")
     })
+}
+
+/// Daytona, as its usual variables say. Whether there is a key is seen when it is needed.
+pub(crate) fn daytona() -> Daytona {
+    Daytona::new(daytona::Settings::from_variables(environment::variable))
 }

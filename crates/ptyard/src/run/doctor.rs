@@ -74,6 +74,7 @@ async fn everything(place: &Place) -> Vec<Check> {
         ssh().await,
         e2b().await,
         herdr(&place.state).await,
+        daytona().await,
     ]
 }
 
@@ -86,6 +87,7 @@ async fn asked_for(place: &Place, backend: &str) -> Check {
         "ssh" => ssh().await,
         "e2b" => e2b().await,
         "herdr" => herdr(&place.state).await,
+        "daytona" => daytona().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -270,6 +272,11 @@ async fn herdr(state: &State) -> Check {
 /// Nothing is asked of the vendor by who has no key for it.
 async fn e2b() -> Check {
     elsewhere("e2b", async { places::e2b().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Likewise.
+async fn daytona() -> Check {
+    elsewhere("daytona", async { places::daytona().version().await.map_err(|error| error.to_string()) }).await
 }
 
 #[cfg(test)]

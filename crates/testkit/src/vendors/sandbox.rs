@@ -30,6 +30,11 @@ impl Sandbox {
         self.directory.path().join("mark")
     }
 
+    /// A home for its user, without the files of this machine's.
+    pub(super) fn home(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+
     fn processes(&self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").expect("/proc can be read");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -41,6 +46,11 @@ impl Sandbox {
         let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
         open.flatten()
             .any(|entry| fs::metadata(entry.path()).is_ok_and(|file| (file.dev(), file.ino()) == self.mark))
+    }
+
+    /// How many processes live in it.
+    pub(super) fn count(&self) -> usize {
+        self.processes().len()
     }
 
     /// Ends everything in it, until nothing is left.

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Faults, Vendor, Vendors, locked};
+use super::{Faults, Vendor, Vendors};
+use crate::vendors::locked;
 use crate::vendors::program::{Event, Io, Order, Program, Stream};
 use crate::vendors::sandbox::Sandbox;
 

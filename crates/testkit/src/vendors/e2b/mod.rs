@@ -5,7 +5,7 @@ mod faults;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -18,7 +18,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use self::daemon::Daemon;
-pub use self::faults::{Faults, Refusal};
+pub use self::faults::Faults;
+use crate::vendors::{Refusal, locked};
 
 /// The only key that the server takes.
 pub const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
@@ -126,10 +127,6 @@ impl Drop for E2bServer {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Vendor {
     fn make(&self, env: &Value) -> Value {
         let mut random = [0; 10];
@@ -171,7 +168,7 @@ async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response 
         }
         heard.push(format!("{} {path}", request.method()));
     }
-    let refused = locked(&vendor.faults).refuses(&path);
+    let refused = Refusal::refuses(&mut locked(&vendor.faults).refuse, &path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
         return error(status, "refused on purpose");
     }
