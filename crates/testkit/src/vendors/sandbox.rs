@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -30,7 +30,13 @@ impl Sandbox {
         self.directory.path().join("mark")
     }
 
-    fn processes(&self) -> Vec<u32> {
+    /// Where it keeps what is its own.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The processes in it.
+    pub(super) fn processes(&self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").expect("/proc can be read");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         pids.filter(|&pid| pid != std::process::id() && self.is_open_in(pid)).collect()
