@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::shared::start_error;
 
 /// How long a connection may take to stand.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Idle connections are closed after this long, before the far side does: a call that is not to be made twice should
 /// not meet a connection that is closing.
@@ -165,22 +165,26 @@ fn jittered(pause: Duration) -> Duration {
     pause / 2 + pause / 2 * u32::from(random[0]) / 256
 }
 
-/// A client for one vendor: TLS with this machine's roots, no redirects (they would take secrets along), HTTP/1.1, so
-/// that no stream whose reader is slow holds up another one.
-pub(crate) fn client(is_loopback: bool) -> Result<Client, CallError> {
+/// TLS with this machine's roots.
+pub(crate) fn tls(is_loopback: bool) -> Result<ClientConfig, CallError> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     let (added, _ignored) = roots.add_parsable_certificates(found.certs);
     if added == 0 && !is_loopback {
         return Err(CallError::NotSent("this machine has no root certificates".to_owned()));
     }
-    let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    Ok(ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| CallError::NotSent(error.to_string()))?
         .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_no_client_auth())
+}
+
+/// A client for one vendor: no redirects (they would take secrets along), HTTP/1.1, so that no stream whose reader is
+/// slow holds up another one.
+pub(crate) fn client(is_loopback: bool) -> Result<Client, CallError> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(tls(is_loopback)?)
         .http1_only()
         .tcp_nodelay(true)
         .redirect(reqwest::redirect::Policy::none())
