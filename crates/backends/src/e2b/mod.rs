@@ -5,7 +5,8 @@
 //!
 //! The way of a start: the sandbox is made or found (`api`), a look into it says whether the program and its directory
 //! are there, and the daemon in it starts the program (`program`, over `connect`); then its stream is followed
-//! (`watch`). What the daemon has no word for is done by scripts in the sandbox (`place`).
+//! (`watch`). What the daemon has no word for is done by scripts in the sandbox
+//! ([`remote`](crate::remote)).
 //!
 //! # Invariants
 //! 1. A call that starts a program, and one that types, is made again only when it is certain that it had no effect.
@@ -16,7 +17,6 @@
 
 mod api;
 mod connect;
-mod control;
 mod place;
 mod program;
 mod settings;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::connect::{Daemon, SILENCE};
 use crate::remote::http::CallError;
+use crate::remote::lodging::Ran;
 
 /// What the daemon tells of a program.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,12 +118,6 @@ pub(super) fn of(size: Size) -> Value {
     json!({ "cols": size.cols(), "rows": size.rows() })
 }
 
-/// A script of ours: its output and code.
-pub(super) struct Ran {
-    pub(super) output: String,
-    pub(super) exit: Exit,
-}
-
 /// Most that a script of ours has to say, in bytes.
 const MOST_OUTPUT: usize = 64 << 10;
 
@@ -142,7 +137,7 @@ pub(super) async fn run(
         match told(&message)? {
             Told::Output(bytes) if output.len() < MOST_OUTPUT => output.extend(bytes),
             Told::Ended(exit) => {
-                return Ok(Ran { output: String::from_utf8_lossy(&output).into_owned(), exit });
+                return Ok(Ran { output: String::from_utf8_lossy(&output).into_owned(), code: exit.code });
             }
             Told::Output(_) | Told::Started(_) | Told::StillHere => {}
         }

@@ -1,4 +1,4 @@
-//! A program's streams.
+//! A program's input.
 //!
 //! # Invariants
 //! 1. A piece of input is sent once, and the next one only when it was taken: nothing is typed twice or out of order.
@@ -9,41 +9,13 @@ use std::task::{Context, Poll, ready};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::{Buf, Bytes};
-use ptyard_terminal::backend::{ControlError, Io, Sink, Source};
+use ptyard_terminal::backend::{ControlError, Io, Sink};
 use serde_json::json;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::connect::{CALL_LIMIT, Daemon};
 use crate::remote::http::{Again, CallError};
 use crate::shared::fate::ExitWatch;
-
-/// Output, as it was followed.
-pub(super) struct Output {
-    pieces: mpsc::Receiver<Bytes>,
-    current: Bytes,
-}
-
-impl Output {
-    pub(super) fn new(pieces: mpsc::Receiver<Bytes>) -> Self {
-        Self { pieces, current: Bytes::new() }
-    }
-}
-
-impl Source for Output {
-    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-        while self.current.is_empty() {
-            match ready!(self.pieces.poll_recv(cx)) {
-                Some(piece) => self.current = piece,
-                None => return Poll::Ready(Ok(0)),
-            }
-        }
-        let taken = into.len().min(self.current.len());
-        self.current.copy_to_slice(&mut into[..taken]);
-        Poll::Ready(Ok(taken))
-    }
-}
 
 /// Most that one call types, in bytes.
 const PIECE: usize = 16 << 10;

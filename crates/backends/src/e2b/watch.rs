@@ -14,6 +14,7 @@ use super::connect::Stream;
 use super::place::Place;
 use super::program::{Told, run, told};
 use crate::remote::http::CallError;
+use crate::remote::lodging::Lodging;
 use crate::shared::fate::{Fate, Herald};
 
 /// Pieces of output that wait to be read; the daemon waits beyond that, and then the program.

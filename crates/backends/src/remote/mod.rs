@@ -1,6 +1,10 @@
-//! What backends at vendors of sandboxes share: secrets, calls over HTTP, sockets, and when a call may be made again.
+//! What backends at vendors of sandboxes share: secrets, calls over HTTP, sockets, when a call may be made again, and how a
+//! program in a sandbox is looked after.
 
+pub(crate) mod control;
 pub mod credentials;
 pub(crate) mod http;
+pub(crate) mod lodging;
+pub(crate) mod output;
 #[cfg(feature = "socket")]
 pub(crate) mod socket;

@@ -4,20 +4,16 @@
 //! other and keeps the sandbox's lease. Of several sizes only the last one counts; signals queue up to a bound and are
 //! refused beyond it.
 
+use std::future::pending;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
-use serde_json::json;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
-use super::api::LEASE;
-use super::connect::{CALL_LIMIT, Daemon};
-use super::place::Place;
-use super::program;
-use crate::remote::http::{Again, CallError};
+use super::lodging::{Lodger, Lodging};
 use crate::shared::fate::{ExitWatch, Fate};
 
 /// Signals that may wait for the vendor.
@@ -28,23 +24,23 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// A program in a sandbox, for whoever does something to it.
 #[derive(Debug, Clone)]
-pub(super) struct Subject {
-    pub(super) place: Place,
-    pub(super) id: TerminalId,
-    pub(super) pid: u32,
+struct Subject<L> {
+    lodging: L,
+    lodger: Lodger,
 }
 
 /// Controls of one program. Dropping them ends what lives of it.
-pub(super) struct SandboxControl {
-    subject: Subject,
+pub(crate) struct SandboxControl<L: Lodging> {
+    subject: Subject<L>,
     io: Io,
     fate: Fate,
     size: watch::Sender<Option<Size>>,
     signals: mpsc::Sender<(Signal, Target)>,
 }
 
-impl SandboxControl {
-    pub(super) fn new(subject: Subject, io: Io, fate: Fate) -> Self {
+impl<L: Lodging> SandboxControl<L> {
+    pub(crate) fn new(lodging: L, lodger: Lodger, io: Io, fate: Fate) -> Self {
+        let subject = Subject { lodging, lodger };
         let (size, sizes) = watch::channel(None);
         let (signals, received) = mpsc::channel(SIGNALS);
         tokio::spawn(clerk(subject.clone(), sizes, received));
@@ -53,49 +49,53 @@ impl SandboxControl {
 }
 
 /// Carries out what was ordered, until the controls are gone.
-async fn clerk(
-    subject: Subject,
+async fn clerk<L: Lodging>(
+    subject: Subject<L>,
     mut sizes: watch::Receiver<Option<Size>>,
     mut signals: mpsc::Receiver<(Signal, Target)>,
 ) {
-    let mut renewals = interval(LEASE / 3);
-    renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first one is due at once, and the lease is new.
-    renewals.tick().await;
+    let Subject { lodging, lodger } = subject;
+    // The lease is new.
+    let mut renewed = Instant::now();
     loop {
+        let renewal = async {
+            match L::RENEW_EVERY {
+                Some(every) => sleep_until(renewed + every).await,
+                None => pending().await,
+            }
+        };
         let done = tokio::select! {
             biased;
             changed = sizes.changed() => {
                 let Ok(()) = changed else { return };
                 let size = *sizes.borrow_and_update();
                 match size {
-                    Some(size) => subject.resize(size).await,
+                    Some(size) => lodging.resize(lodger, size).await,
                     None => Ok(()),
                 }
             }
             signal = signals.recv() => {
                 let Some((signal, target)) = signal else { return };
-                subject.place.signal(subject.pid, signal, target).await
+                lodging.signal(lodger, signal, target).await
             }
-            _ = renewals.tick() => subject.place.renew().await,
+            () = renewal => {
+                renewed = Instant::now();
+                lodging.renew().await
+            }
         };
         if let Err(error) = done {
-            tracing::warn!(terminal = %subject.id, %error, "the vendor did not do what was asked");
+            tracing::warn!(terminal = %lodger.id, %error, "the vendor did not do what was asked");
         }
     }
 }
 
-impl Subject {
-    async fn resize(&self, size: Size) -> Result<(), CallError> {
-        let order = json!({ "process": Daemon::of(self.pid), "pty": { "size": program::of(size) } });
-        self.place.daemon.order("Update", &order, Again::Always, Some(CALL_LIMIT)).await
-    }
-
+impl<L: Lodging> Subject<L> {
     async fn end(&self, grace: Duration, mut exit: ExitWatch) -> KillReport {
-        let mut report = self.place.kill(self.id, grace).await.unwrap_or_else(|error| {
+        let Self { lodging, lodger: Lodger { id, .. } } = self;
+        let mut report = lodging.kill(*id, grace).await.unwrap_or_else(|error| {
             // With its sandbox it is gone.
-            if !(self.place.is_own() && error.is_not_found()) {
-                tracing::warn!(terminal = %self.id, %error, "a program in a sandbox may not have ended");
+            if !(lodging.is_own() && error.is_not_found()) {
+                tracing::warn!(terminal = %id, %error, "a program in a sandbox may not have ended");
             }
             KillReport::default()
         });
@@ -103,9 +103,9 @@ impl Subject {
             // Before its sandbox goes: the last bytes come with the end.
             let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
         }
-        if self.place.is_own() {
+        if lodging.is_own() {
             // And with the sandbox whoever hid in it.
-            self.place.leave(self.id).await;
+            lodging.leave(*id).await;
             report.survivors.clear();
             let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
         }
@@ -113,7 +113,7 @@ impl Subject {
     }
 }
 
-impl Control for SandboxControl {
+impl<L: Lodging> Control for SandboxControl<L> {
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         self.fate.poll(cx)
     }
@@ -153,12 +153,17 @@ impl Control for SandboxControl {
     }
 }
 
-impl Drop for SandboxControl {
+impl<L: Lodging> Drop for SandboxControl<L> {
     fn drop(&mut self) {
-        let subject = self.subject.clone();
-        if !subject.place.is_own() && self.fate.nothing_left() {
+        let Subject { lodging, lodger } = self.subject.clone();
+        if !lodging.is_own() && self.fate.nothing_left() {
+            self.fate.spawn(async move {
+                if let Err(error) = lodging.forget(lodger.id).await {
+                    tracing::warn!(terminal = %lodger.id, %error, "a vendor keeps something of a program");
+                }
+            });
             return;
         }
-        self.fate.spawn(async move { subject.place.leave(subject.id).await });
+        self.fate.spawn(async move { lodging.leave(lodger.id).await });
     }
 }
