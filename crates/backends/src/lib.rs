@@ -7,6 +7,10 @@
     doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
 )]
 #![cfg_attr(
+    feature = "cloudflare",
+    doc = "| [`cloudflare`] | `cloudflare`, `cloudflare:sandbox=ID` | the vendor's bridge and its terminals |"
+)]
+#![cfg_attr(
     feature = "tmux",
     doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
 )]
@@ -24,6 +28,8 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(feature = "cloudflare")]
+pub mod cloudflare;
 #[cfg(feature = "docker")]
 pub mod docker;
 #[cfg(feature = "e2b")]

@@ -71,7 +71,7 @@ impl CallError {
     }
 
     /// Whether another call may go better.
-    const fn may_pass(&self) -> bool {
+    pub(crate) const fn may_pass(&self) -> bool {
         matches!(
             self,
             Self::NotSent(_) | Self::Broken(_) | Self::Refused { status: 429 | 500 | 502 | 503 | 504, .. }

@@ -6,5 +6,7 @@ pub mod credentials;
 pub(crate) mod http;
 pub(crate) mod lodging;
 pub(crate) mod output;
+#[cfg(feature = "cloudflare")]
+pub(crate) mod replay;
 #[cfg(feature = "socket")]
 pub(crate) mod socket;

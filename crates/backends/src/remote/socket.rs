@@ -277,6 +277,11 @@ pub(crate) struct Mouth {
 }
 
 impl Mouth {
+    /// Whether the connection took everything so far.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.words.is_closed()
+    }
+
     /// Says something, and waits until the connection has taken it. Given up while it waits, it may or may not be said.
     pub(crate) async fn say(&self, word: Word) -> Result<(), CallError> {
         let (taken, is_taken) = oneshot::channel();
@@ -376,6 +381,11 @@ impl Ear {
                 None => return Err(CallError::Broken("the connection ended without a word".to_owned())),
             }
         }
+    }
+
+    /// Whether the far side is known to have read all that was said.
+    pub(crate) fn is_all_read(&self) -> bool {
+        self.input.is_all_read()
     }
 
     fn limit(&self) -> Duration {

@@ -63,6 +63,9 @@ pub(crate) enum Far {
     AsFound,
     /// A tty that was made as transparent as ours becomes a usual one; pipes are made one, in the order of writing.
     Usual,
+    /// There is nothing but a tty. It becomes a usual one for a program that is to have one; for one on pipes it stays
+    /// transparent and carries them ([`piped`]).
+    TtyOnly,
 }
 
 impl Greeting {
@@ -183,7 +186,10 @@ fn script(
 ) -> Result<String, StartError> {
     let mut script = match (far, spec.io) {
         (Far::AsFound, _) => String::new(),
-        (Far::Usual, Io::Tty(_)) => "stty sane 2>/dev/null; stty iutf8 2>/dev/null\n".to_owned(),
+        (Far::TtyOnly, Io::Pipes(_)) => "stty raw -echo 2>/dev/null\n".to_owned(),
+        (Far::Usual | Far::TtyOnly, Io::Tty(_)) => {
+            "stty sane 2>/dev/null; stty iutf8 2>/dev/null\n".to_owned()
+        }
         (Far::Usual, Io::Pipes(_)) => "exec 2>&1\n".to_owned(),
     };
     for (name, value) in env {
@@ -215,6 +221,9 @@ fn script(
         "command -v {program} >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:missing{END}'; {waits}exit 127; }}\n"
     );
     let argv = argv.join(" ");
+    if let (Far::TtyOnly, Io::Pipes(stdin)) = (far, spec.io) {
+        return Ok(script + &piped::script(word, &argv, stdin));
+    }
     let end = format!("printf '{BEGIN}{word}:end:%s{END}' $code; ");
     // For whoever was not there when it was said it is said again.
     let end = match then {
@@ -222,10 +231,11 @@ fn script(
         Afterwards::Ends => end,
     };
     // An interrupt typed into the terminal reaches the shell too, which is to outlive it; the child gets the usual
-    // handling back. The child is one of its own, so that its process is known and it alone becomes the program.
+    // handling back. The child is one of its own, so that its process is known and it alone becomes the program; what
+    // shells have to say about its end is no output.
     script += &format!(
-        "trap : HUP INT QUIT TERM TSTP; unset s t\n\
-         sh -c 'printf \"{BEGIN}{word}:pid:%s{END}{BEGIN}{word}:go{END}\" $$; exec \"$@\"' sh {argv}\n\
+        "trap : HUP INT QUIT TERM TSTP; unset s t; exec 5>&2 2>/dev/null\n\
+         (exec 2>&5 5>&-; exec sh -c 'printf \"{BEGIN}{word}:pid:%s{END}{BEGIN}{word}:go{END}\" $$; exec \"$@\"' sh {argv})\n\
          code=$?; {end}exit $code\n"
     );
     Ok(script)
@@ -235,47 +245,57 @@ fn script(
 #[derive(Debug)]
 pub(crate) struct Ending {
     mark: Vec<u8>,
-    /// What may be the beginning of it: at the most a mark and a code.
+    /// What may be the beginning of it: at the most a mark and what is said in it.
     held: Vec<u8>,
+    drained: bool,
 }
 
-/// Longest code.
-const CODE_BYTES: usize = 4;
+/// Longest that is said after a mark: `end:` and a code.
+const MOST_SAID: usize = 8;
 
 impl Ending {
     /// What listens for the end of a program whose shell was given this word.
     pub(crate) fn of(word: &str) -> Self {
-        Self { mark: format!("\x1b]7777;{word}:end:").into_bytes(), held: Vec::new() }
+        Self { mark: format!("\x1b]7777;{word}:").into_bytes(), held: Vec::new(), drained: false }
     }
 
-    /// Takes output; puts what is the program's into `output`, and says the code when it has come.
+    /// Takes output; puts what is the program's into `output`, and says the code when it has come. What is said again is
+    /// taken out again.
     pub(crate) fn hear(&mut self, bytes: &[u8], output: &mut Vec<u8>) -> Option<i32> {
         self.held.extend_from_slice(bytes);
-        if let Some(at) = find(&self.held, &self.mark) {
-            let behind = &self.held[at + self.mark.len()..];
-            let end = behind.iter().position(|&byte| byte == 7);
-            match end {
-                Some(end) => {
-                    let code = std::str::from_utf8(&behind[..end]).ok().and_then(|code| code.parse().ok());
-                    let rest = behind[end + 1..].to_vec();
-                    output.extend(self.held.drain(..at));
-                    self.held.clear();
-                    output.extend(rest);
-                    return code;
+        let mut code = None;
+        while let Some(at) = find(&self.held, &self.mark) {
+            output.extend(self.held.drain(..at));
+            let behind = &self.held[self.mark.len()..];
+            let length = match behind.iter().position(|&byte| byte == 7) {
+                Some(length) if length <= MOST_SAID => length,
+                None if behind.len() <= MOST_SAID => return code,
+                // Somebody else's.
+                _ => {
+                    output.extend(self.held.drain(..self.mark.len()));
+                    continue;
                 }
-                None if behind.len() <= CODE_BYTES => {
-                    output.extend(self.held.drain(..at));
-                    return None;
-                }
-                None => {}
-            }
+            };
+            let said = String::from_utf8_lossy(&behind[..length]);
+            self.drained |= said == DRAINED;
+            code = code.or(said.strip_prefix("end:").and_then(|code| code.parse().ok()));
+            self.held.drain(..self.mark.len() + length + 1);
         }
         let length = self.held.len();
         let kept = (length.saturating_sub(self.mark.len() - 1)..length)
             .find(|&from| self.mark.starts_with(&self.held[from..]))
             .unwrap_or(length);
         output.extend(self.held.drain(..kept));
-        None
+        code
+    }
+
+    /// Whether pipes that a tty carries were closed by all who held them.
+    #[cfg_attr(
+        not(any(feature = "cloudflare", feature = "daytona")),
+        expect(dead_code, reason = "only who carries pipes asks")
+    )]
+    pub(crate) const fn is_drained(&self) -> bool {
+        self.drained
     }
 
     /// What was held back, when nothing more comes.
@@ -284,5 +304,9 @@ impl Ending {
     }
 }
 
+/// What is said when pipes were closed by all who held them.
+const DRAINED: &str = "eof";
+
+pub(crate) mod piped;
 #[cfg(test)]
 mod tests;

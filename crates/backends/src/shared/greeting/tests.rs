@@ -98,6 +98,7 @@ proptest! {
         }
         let mut want = wire.clone();
         wire.extend_from_slice(&ending.mark);
+        wire.extend_from_slice(b"end:");
         wire.extend_from_slice(b"3\x07");
         wire.extend_from_slice(&after);
         want.extend_from_slice(&after);
@@ -108,5 +109,54 @@ proptest! {
         output.extend(ending.rest());
         prop_assert_eq!(output, want);
         prop_assert_eq!(code, Some(3));
+    }
+}
+
+/// Runs a script of pipes over a tty in this shell, with pipes in the tty's place, and this typed.
+fn piped(shell: &[&str], spec: &StartSpec, typed: &[u8]) -> (Vec<u8>, Option<i32>, bool) {
+    let mut greeting = Greeting::new(spec, &spec.env, Afterwards::Waits, Far::TtyOnly).unwrap();
+    let mut child = Command::new(shell[0])
+        .args(&shell[1..])
+        .args(["-c", &greeting.greeter()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(greeting.script()).unwrap();
+    stdin.write_all(typed).unwrap();
+    drop(stdin);
+    let all = child.wait_with_output().unwrap().stdout;
+    let mut ending = greeting.ending();
+    let mut output = Vec::new();
+    let mut said = greeting.hear(&all, &mut output);
+    while !matches!(said, Some(Said::Gone)) {
+        assert!(matches!(said, Some(Said::Ready(_) | Said::Pid(_))), "{shell:?}: {said:?}");
+        said = greeting.hear(b"", &mut output);
+    }
+    let mut heard = Vec::new();
+    let code = ending.hear(&output, &mut heard);
+    heard.extend(ending.rest());
+    (heard, code, ending.is_drained())
+}
+
+#[test]
+fn pipes_over_a_tty_carry_every_byte_both_ways_in_any_shell() {
+    let all: Vec<u8> = (0..=255).chain(*b"\\0101%s%%\\n -e").collect();
+    for shell in ["sh", "bash", "busybox sh"] {
+        let words: Vec<&str> = shell.split(' ').collect();
+        if Command::new(words[0]).args(&words[1..]).args(["-c", ":"]).output().is_err() {
+            eprintln!("SKIPPED: there is no {shell} here");
+            continue;
+        }
+        let piped = |spec: &StartSpec, typed: &[u8]| piped(&words, spec, typed);
+        let want = [all.clone(), all.clone(), b"end\n".to_vec()].concat();
+        let mut spec = spec(&["sh", "-c", "cat; echo end; exit 7"], "/");
+        let typed = [piped::line(&all), piped::line(&all), piped::CLOSE.to_vec()].concat();
+        assert_eq!(piped(&spec, &typed), (want, Some(7), true), "{shell}");
+        spec.io = Io::Pipes(Stdin::Null);
+        assert_eq!(piped(&spec, b""), (b"end\n".to_vec(), Some(7), true), "{shell}");
+        spec.argv = ["sh", "-c", "kill -KILL $$"].map(str::to_owned).into();
+        assert_eq!(piped(&spec, b""), (Vec::new(), Some(137), true), "{shell}");
     }
 }
