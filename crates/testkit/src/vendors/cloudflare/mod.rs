@@ -20,6 +20,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -82,6 +83,9 @@ impl CloudflareServer {
             .with_state(Arc::clone(&vendor));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
+        let listener = listener.tap_io(|connection| {
+            let _slower = connection.set_nodelay(true);
+        });
         let task = tokio::spawn(async move {
             let _until_dropped = axum::serve(listener, router).await;
         });
