@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::Io;
+use ptyard_terminal::backend::{Io, Stdin};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
@@ -14,9 +14,9 @@ use super::place::Place;
 use crate::remote::http::{CallError, refused};
 use crate::remote::lodging::Lodging;
 use crate::remote::replay::Heard;
-use crate::remote::socket::{Ear, Heard as Message, Mouth};
+use crate::remote::socket::{Ear, Heard as Message, Mouth, Word};
 use crate::shared::fate::Herald;
-use crate::shared::greeting::Ending;
+use crate::shared::greeting::{Ending, piped};
 
 /// What a terminal plays again to who connects, in bytes.
 pub(super) const REPLAY_BYTES: usize = 256 << 10;
@@ -209,6 +209,11 @@ impl Follower {
         self.print(output).await?;
         if let (Some(code), false) = (code, self.has_ended) {
             self.has_ended = true;
+            if self.io == Io::Pipes(Stdin::Pipe) {
+                // Whoever read the input for the program reads no more, and says so when the output is drained.
+                let line = self.line.line();
+                tokio::spawn(async move { line.insist(Word::Bytes(Bytes::from_static(piped::CLOSE))).await });
+            }
             let left = self.place.count(self.id).await.unwrap_or(1);
             self.herald.left_behind(left);
             self.herald.clone().ended(Exit::exited(code));

@@ -47,6 +47,11 @@ impl Keeper {
         (Self { state: sender }, Line { state })
     }
 
+    /// For one more who speaks over it.
+    pub(super) fn line(&self) -> Line {
+        Line { state: self.state.subscribe() }
+    }
+
     pub(super) fn broke(&self, words: Words) {
         self.state.send_modify(|state| {
             state.mouth = None;
