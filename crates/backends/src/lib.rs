@@ -18,6 +18,10 @@
     feature = "e2b",
     doc = "| [`e2b`] | `e2b:TEMPLATE`, `e2b:sandbox=ID` | the vendor's API and daemon |"
 )]
+#![cfg_attr(
+    feature = "modal",
+    doc = "| [`modal`] | `modal:IMAGE`, `modal:sandbox=ID` | gRPC, to the vendor and to a sandbox's machine |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
@@ -34,6 +38,8 @@ pub mod cloudflare;
 pub mod docker;
 #[cfg(feature = "e2b")]
 pub mod e2b;
+#[cfg(feature = "modal")]
+pub mod modal;
 #[cfg(feature = "remote")]
 pub mod remote;
 mod shared;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
+use ptyard_backends::modal::{self, Modal};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_terminal::backend::Backend;
@@ -19,6 +20,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         sockets: Some(state.dir().join("ssh")),
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
+    backends.push(Arc::new(modal()));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -44,4 +46,9 @@ pub(crate) fn ssh() -> Ssh {
 /// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn e2b() -> E2b {
     E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
+}
+
+/// Modal, as its usual variables say. Whether there is a token is seen when it is needed.
+pub(crate) fn modal() -> Modal {
+    Modal::new(modal::Settings::from_variables(|name| std::env::var(name).ok()))
 }

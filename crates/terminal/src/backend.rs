@@ -155,6 +155,8 @@ pub struct Orphan {
     pub id: TerminalId,
     /// Its streams, with the size it was started with.
     pub io: Io,
+    /// How many bytes of its output the log holds: a place that keeps output goes on from there.
+    pub logged: u64,
     /// Whether its end is known already, so that at most something is left to be cleared away.
     pub has_ended: bool,
     /// What this machine's keeper kept for it: the program itself, or the client that carries its streams.

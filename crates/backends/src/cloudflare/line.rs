@@ -4,6 +4,8 @@
 //! 1. What a socket was given is given to no other one: nothing is typed twice.
 //! 2. When a socket broke that had not read all it was given, whoever types next is told so.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,11 +16,25 @@ use crate::remote::socket::{Mouth, Word};
 /// How long whoever says something waits for a line that broke.
 const MEND_LIMIT: Duration = Duration::from_secs(90);
 
+/// A socket.
+#[derive(Clone)]
+struct Socket {
+    mouth: Mouth,
+    /// Whether anything was typed over it. What was said before, its answer shows to have been read.
+    is_typed_over: Arc<AtomicBool>,
+}
+
+impl Socket {
+    fn new(mouth: Mouth) -> Self {
+        Self { mouth, is_typed_over: Arc::default() }
+    }
+}
+
 /// As it is.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct State {
     /// `None` while it is broken.
-    mouth: Option<Mouth>,
+    socket: Option<Socket>,
     /// How often it broke with words under way.
     losses: u32,
 }
@@ -43,7 +59,7 @@ pub(super) enum Words {
 
 impl Keeper {
     pub(super) fn new(mouth: Mouth) -> (Self, Line) {
-        let (sender, state) = watch::channel(State { mouth: Some(mouth), losses: 0 });
+        let (sender, state) = watch::channel(State { socket: Some(Socket::new(mouth)), losses: 0 });
         (Self { state: sender }, Line { state })
     }
 
@@ -54,13 +70,14 @@ impl Keeper {
 
     pub(super) fn broke(&self, words: Words) {
         self.state.send_modify(|state| {
-            state.mouth = None;
-            state.losses += u32::from(words == Words::UnderWay);
+            let socket = state.socket.take();
+            let is_typed_over = socket.is_some_and(|socket| socket.is_typed_over.load(Ordering::Acquire));
+            state.losses += u32::from(is_typed_over && words == Words::UnderWay);
         });
     }
 
     pub(super) fn mended(&self, mouth: Mouth) {
-        self.state.send_modify(|state| state.mouth = Some(mouth));
+        self.state.send_modify(|state| state.socket = Some(Socket::new(mouth)));
     }
 }
 
@@ -73,14 +90,19 @@ impl Line {
     /// Says something once; waits for a line that is broken before.
     pub(super) async fn say(&self, word: Word) -> Result<(), CallError> {
         let mut state = self.state.clone();
-        let standing = state.wait_for(|state| state.mouth.as_ref().is_some_and(Mouth::is_open));
+        let standing =
+            state.wait_for(|state| state.socket.as_ref().is_some_and(|socket| socket.mouth.is_open()));
         let standing = tokio::time::timeout(MEND_LIMIT, standing).await;
-        let mouth = match standing.map_err(|_| CallError::too_late("no connection", MEND_LIMIT))? {
-            Ok(state) => state.mouth.clone(),
+        let socket = match standing.map_err(|_| CallError::too_late("no connection", MEND_LIMIT))? {
+            Ok(state) => state.socket.clone(),
             Err(_) => None,
         };
         let gone = || CallError::NotSent("the terminal is gone".to_owned());
-        mouth.ok_or_else(gone)?.say(word).await
+        let Socket { mouth, is_typed_over } = socket.ok_or_else(gone)?;
+        if matches!(word, Word::Bytes(_)) {
+            is_typed_over.store(true, Ordering::Release);
+        }
+        mouth.say(word).await
     }
 
     /// Says what is as good twice as once, until it was taken.

@@ -73,6 +73,7 @@ async fn everything(place: &Place) -> Vec<Check> {
         tmux().await,
         ssh().await,
         e2b().await,
+        modal().await,
     ]
 }
 
@@ -84,6 +85,7 @@ async fn asked_for(backend: &str) -> Check {
         "tmux" => tmux().await,
         "ssh" => ssh().await,
         "e2b" => e2b().await,
+        "modal" => modal().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -263,6 +265,11 @@ async fn ssh() -> Check {
 /// Nothing is asked of the vendor by who has no key for it.
 async fn e2b() -> Check {
     elsewhere("e2b", async { places::e2b().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no token for it.
+async fn modal() -> Check {
+    elsewhere("modal", async { places::modal().version().await.map_err(|error| error.to_string()) }).await
 }
 
 #[cfg(test)]

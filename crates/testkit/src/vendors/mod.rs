@@ -5,5 +5,7 @@
 
 pub mod cloudflare;
 pub mod e2b;
+pub mod modal;
 mod program;
+pub mod python;
 mod sandbox;

@@ -35,8 +35,12 @@ impl Sandbox {
         self.directory.path()
     }
 
-    /// The processes in it.
-    pub(super) fn processes(&self) -> Vec<u32> {
+    /// How many of its processes live.
+    pub(super) fn living(&self) -> usize {
+        self.processes().len()
+    }
+
+    fn processes(&self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").expect("/proc can be read");
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         pids.filter(|&pid| pid != std::process::id() && self.is_open_in(pid)).collect()

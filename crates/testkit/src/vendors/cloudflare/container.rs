@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::locked;
 use super::pty::Pty;
-use crate::vendors::program::{Io, Order};
+use crate::vendors::program::{Io, Order, Told};
 use crate::vendors::sandbox::Sandbox;
 
 /// The session of those who name none.
@@ -89,7 +89,7 @@ impl Container {
         // Shells write what was typed into a file at home.
         env.insert("HOME".to_owned(), self.sandbox.directory().to_string_lossy().into_owned());
         env.extend(session.env.clone());
-        Order { argv, cwd: Some(session.cwd.clone()), env, io }
+        Order { argv, cwd: Some(session.cwd.clone()), env, io, told: Told::BehindOutput }
     }
 
     /// The terminal of a session, which it gets with the first who asks and keeps: another one gets the same.

@@ -129,7 +129,12 @@ impl CloudflareServer {
     /// How many processes live in all sandboxes.
     #[must_use]
     pub fn processes(&self) -> usize {
-        locked(&self.vendor.containers).values().map(|container| container.sandbox.processes().len()).sum()
+        locked(&self.vendor.containers).values().map(|container| container.sandbox.living()).sum()
+    }
+
+    /// Counts requests from here on.
+    pub fn forget_what_was_heard(&self) {
+        locked(&self.vendor.heard).clear();
     }
 
     /// How many requests had this in their method and path.

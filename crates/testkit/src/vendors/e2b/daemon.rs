@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Faults, Vendor, Vendors, locked};
-use crate::vendors::program::{Event, Io, Order, Program, Stream};
+use crate::vendors::program::{Event, Io, Order, Program, Stream, Told};
 use crate::vendors::sandbox::Sandbox;
 
 /// One sandbox, and the programs in it.
@@ -91,7 +91,7 @@ impl Daemon {
             Value::Null => Io::Pipes { stdin: order["stdin"].as_bool().unwrap_or(true) },
             size => Io::Tty(number(&size["cols"]).unwrap_or(80), number(&size["rows"]).unwrap_or(24)),
         };
-        let program = Order { argv, cwd, env, io };
+        let program = Order { argv, cwd, env, io, told: Told::BehindOutput };
         let (program, events) = Program::start(&program, &self.sandbox.mark())
             .map_err(|error| Failure("internal", error.to_string()))?;
         let (listener, heard) = mpsc::channel(EVENTS);
