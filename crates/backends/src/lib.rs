@@ -22,6 +22,10 @@
     feature = "modal",
     doc = "| [`modal`] | `modal:IMAGE`, `modal:sandbox=ID` | gRPC, to the vendor and to a sandbox's machine |"
 )]
+#![cfg_attr(
+    feature = "daytona",
+    doc = "| [`daytona`] | `daytona`, `daytona:SNAPSHOT`, `daytona:sandbox=ID` | the vendor's API and sockets |"
+)]
 #![cfg_attr(feature = "ssh", doc = "| [`ssh`] | `ssh:HOST`, `ssh:USER@HOST` | the system's ssh |")]
 //!
 //! Each is a [`Backend`](ptyard_terminal::backend::Backend) and declares what it can do; `docs/BACKENDS.md` shows what
@@ -34,6 +38,8 @@
 
 #[cfg(feature = "cloudflare")]
 pub mod cloudflare;
+#[cfg(feature = "daytona")]
+pub mod daytona;
 #[cfg(feature = "docker")]
 pub mod docker;
 #[cfg(feature = "e2b")]

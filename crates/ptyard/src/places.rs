@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptyard_backends::cloudflare::{self, Cloudflare};
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::modal::{self, Modal};
@@ -21,6 +22,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
     backends.push(Arc::new(modal()));
+    backends.push(Arc::new(cloudflare()));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker)),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -51,4 +53,9 @@ pub(crate) fn e2b() -> E2b {
 /// Modal, as its usual variables say. Whether there is a token is seen when it is needed.
 pub(crate) fn modal() -> Modal {
     Modal::new(modal::Settings::from_variables(|name| std::env::var(name).ok()))
+}
+
+/// Cloudflare, as its usual variables say. Whether there is a bridge is seen when it is needed.
+pub(crate) fn cloudflare() -> Cloudflare {
+    Cloudflare::new(cloudflare::Settings::from_variables(|name| std::env::var(name).ok()))
 }

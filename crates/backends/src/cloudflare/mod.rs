@@ -22,11 +22,11 @@
 mod api;
 mod events;
 mod follow;
-mod input;
 mod line;
 mod place;
 mod settings;
 mod start;
+mod typist;
 
 use std::sync::Arc;
 

@@ -10,11 +10,12 @@ use tokio::sync::mpsc;
 use super::Where;
 use super::api::Api;
 use super::follow::{Follower, PIECES, REPLAY_BYTES, ready};
-use super::input::Input;
 use super::line::Keeper;
 use super::place::{Place, Terminal};
+use super::typist::Typist;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
+use crate::remote::input::Input;
 use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::replay::Heard;
@@ -72,7 +73,7 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
     tokio::spawn(follower.follow(ear, rest));
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
-        io => Some(Box::new(Input::new(line, io, fate.exit()))),
+        io => Some(Box::new(Input::new(Typist::new(line, io), io, fate.exit()))),
     };
     guarded.keep();
     Ok(Started {

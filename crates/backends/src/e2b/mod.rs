@@ -21,7 +21,7 @@ mod place;
 mod program;
 mod settings;
 mod start;
-mod streams;
+mod typist;
 mod watch;
 
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::remote::address::is_here;
 use crate::remote::credentials::{self, CredentialError, Secret};
 
 /// The vendor's word, in places and file names.
@@ -49,11 +50,6 @@ impl Settings {
 
     /// Whether nothing leaves this machine.
     pub(super) fn is_loopback(&self) -> bool {
-        let is_here = |url: &str| {
-            ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|here| {
-                url.strip_prefix(here).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-            })
-        };
         is_here(&self.api) && self.sandbox.as_deref().is_some_and(is_here)
     }
 

@@ -10,10 +10,11 @@ use super::api::Api;
 use super::connect::Stream;
 use super::place::Place;
 use super::program::{self, Told, told};
-use super::streams::Input;
+use super::typist::Typist;
 use super::watch::follow;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
+use crate::remote::input::Input;
 use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 use crate::shared::start_error;
@@ -53,7 +54,10 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
     let followed = follow(stream, &place, spec.id, pid);
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
-        io => Some(Box::new(Input::new(place.daemon.clone(), pid, io, followed.fate.exit()))),
+        io => {
+            let typist = Typist { daemon: place.daemon.clone(), pid, io };
+            Some(Box::new(Input::new(typist, io, followed.fate.exit())))
+        }
     };
     guarded.keep();
     let lodger = Lodger { id: spec.id, pid };

@@ -1,9 +1,11 @@
 //! What backends at vendors of sandboxes share: secrets, calls over HTTP, sockets, when a call may be made again, and how a
 //! program in a sandbox is looked after.
 
+pub(crate) mod address;
 pub(crate) mod control;
 pub mod credentials;
 pub(crate) mod http;
+pub(crate) mod input;
 pub(crate) mod lodging;
 pub(crate) mod output;
 #[cfg(feature = "cloudflare")]

@@ -13,7 +13,6 @@
 //! 2. An address is shown without its query, which may hold secrets.
 //! 3. What was said is said once: a message that a broken connection took may have arrived, and is not repeated here.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -74,6 +74,7 @@ async fn everything(place: &Place) -> Vec<Check> {
         ssh().await,
         e2b().await,
         modal().await,
+        cloudflare().await,
     ]
 }
 
@@ -86,6 +87,7 @@ async fn asked_for(backend: &str) -> Check {
         "ssh" => ssh().await,
         "e2b" => e2b().await,
         "modal" => modal().await,
+        "cloudflare" => cloudflare().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -270,6 +272,12 @@ async fn e2b() -> Check {
 /// Nothing is asked of the vendor by who has no token for it.
 async fn modal() -> Check {
     elsewhere("modal", async { places::modal().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no bridge to it.
+async fn cloudflare() -> Check {
+    elsewhere("cloudflare", async { places::cloudflare().version().await.map_err(|error| error.to_string()) })
+        .await
 }
 
 #[cfg(test)]

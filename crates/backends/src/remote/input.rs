@@ -3,30 +3,45 @@
 //! # Invariants
 //! 1. A piece of input is sent once, and the next one only when it was taken: nothing is typed twice or out of order.
 
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ptyard_terminal::backend::{ControlError, Io, Sink};
-use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::connect::{CALL_LIMIT, Daemon};
-use crate::remote::http::{Again, CallError};
+use super::http::CallError;
 use crate::shared::fate::ExitWatch;
 
-/// Most that one call types, in bytes.
-const PIECE: usize = 16 << 10;
+/// Who types into a program.
+pub(crate) trait Typist: Clone + Send + Sync + Unpin + 'static {
+    /// Most that is typed at once, in bytes.
+    const PIECE: usize;
+
+    /// Whether the next piece can be typed; what the last ones came to may only be known by now.
+    fn check(&self) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    /// Types; waits while the program does not read.
+    fn send(&self, bytes: Vec<u8>) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
+
+    /// Closes the input of a program on pipes.
+    fn close(&self) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
+
+    /// Why the input was not closed.
+    fn of_close(error: &CallError) -> ControlError {
+        ControlError::Os { action: "close the input", message: error.to_string() }
+    }
+}
 
 /// What a terminal takes for the end of file.
 const END_OF_FILE: u8 = 4;
 
 /// Input.
-pub(super) struct Input {
-    daemon: Daemon,
-    pid: u32,
+pub(crate) struct Input<T: Typist> {
+    typist: T,
     io: Io,
     exit: ExitWatch,
     /// The piece that is under way.
@@ -43,9 +58,9 @@ enum Closing {
     Closed,
 }
 
-impl Input {
-    pub(super) fn new(daemon: Daemon, pid: u32, io: Io, exit: ExitWatch) -> Self {
-        Self { daemon, pid, io, exit, sending: None, at_line_start: true, closing: Closing::Open }
+impl<T: Typist> Input<T> {
+    pub(crate) const fn new(typist: T, io: Io, exit: ExitWatch) -> Self {
+        Self { typist, io, exit, sending: None, at_line_start: true, closing: Closing::Open }
     }
 
     /// Ready when the piece under way was taken.
@@ -57,13 +72,12 @@ impl Input {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        let name = if matches!(self.io, Io::Tty(_)) { "pty" } else { "stdin" };
-        let order = json!({ "process": Daemon::of(self.pid), "input": { name: STANDARD.encode(bytes) } });
-        let (daemon, mut exit) = (self.daemon.clone(), self.exit.clone());
+        let sending = self.typist.send(bytes.to_vec());
+        let mut exit = self.exit.clone();
         self.sending = Some(tokio::spawn(async move {
-            // A program that does not read lets the call wait; that it is still there is told by its output.
+            // A program that does not read lets it wait; that it is still there is told by its output.
             tokio::select! {
-                sent = daemon.order("SendInput", &order, Again::IfNothingHappened, None) => sent,
+                sent = sending => sent,
                 _ = exit.wait_for(Option::is_some) => Err(CallError::Broken("the program has ended".to_owned())),
             }
         }));
@@ -76,18 +90,16 @@ impl Input {
             self.send(&typed[..count]);
             return;
         }
-        let (daemon, order) = (self.daemon.clone(), json!({ "process": Daemon::of(self.pid) }));
-        self.sending = Some(tokio::spawn(async move {
-            daemon.order("CloseStdin", &order, Again::Always, Some(CALL_LIMIT)).await
-        }));
+        self.sending = Some(tokio::spawn(self.typist.close()));
     }
 }
 
-impl Sink for Input {
+impl<T: Typist> Sink for Input<T> {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_taken(cx))
+            .and_then(|()| self.typist.check())
             .map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error.to_string()))?;
-        let piece = &bytes[..bytes.len().min(PIECE)];
+        let piece = &bytes[..bytes.len().min(T::PIECE)];
         if let Some(last) = piece.last() {
             self.at_line_start = matches!(last, b'\n' | b'\r');
             self.send(piece);
@@ -97,20 +109,10 @@ impl Sink for Input {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
         loop {
-            let taken = ready!(self.poll_taken(cx));
-            if let (Err(error), Closing::Begun) = (&taken, self.closing)
-                && matches!(error, CallError::Refused { code: Some(code), .. } if code == "unimplemented")
-            {
+            if let Err(error) = ready!(self.poll_taken(cx)) {
                 self.closing = Closing::Open;
-                return Poll::Ready(Err(ControlError::Unsupported {
-                    backend: super::settings::NAME,
-                    action: "close the input: the daemon of this sandbox is too old",
-                }));
+                return Poll::Ready(Err(T::of_close(&error)));
             }
-            taken.map_err(|error| ControlError::Os {
-                action: "close the input",
-                message: error.to_string(),
-            })?;
             match self.closing {
                 Closing::Open => {
                     self.closing = Closing::Begun;
