@@ -184,7 +184,8 @@ impl Follower {
     async fn connect_again(&self, why: CallError) -> Result<(Mouth, Ear, Vec<u8>), CallError> {
         let (until, mut pause, mut why) = (Instant::now() + MEND_LIMIT, FIRST_PAUSE, why);
         while Instant::now() < until {
-            why = match self.connect().await {
+            // It has a size already, and keeps it.
+            why = match self.place.connect(Size::DEFAULT).await {
                 Err(error) if error.may_pass() => error,
                 connected => return connected,
             };
@@ -192,14 +193,6 @@ impl Follower {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         Err(why)
-    }
-
-    async fn connect(&self) -> Result<(Mouth, Ear, Vec<u8>), CallError> {
-        // It has a size already, and keeps it.
-        let Place { api, sandbox, session, .. } = &self.place;
-        let (mouth, mut ear) = api.terminal(sandbox, session, Size::DEFAULT).await?;
-        let replay = ready(&mut ear).await?;
-        Ok((mouth, ear, replay))
     }
 
     /// Passes on what came.

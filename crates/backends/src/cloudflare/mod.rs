@@ -22,6 +22,7 @@
 mod api;
 mod events;
 mod follow;
+mod gate;
 mod line;
 mod place;
 mod settings;

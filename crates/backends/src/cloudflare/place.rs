@@ -4,14 +4,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_terminal::backend::StartSpec;
+use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use serde_json::json;
 
 use super::api::Api;
+use super::follow::ready;
+use super::gate::Gate;
 use super::line::Line;
-use crate::remote::http::CallError;
+use crate::remote::http::{Again, CallError, call, refused};
 use crate::remote::lodging::{Lodger, Lodging, Ran, Whose};
-use crate::remote::socket::Word;
+use crate::remote::socket::{Ear, Mouth, Word};
 use crate::shared::fate::Herald;
+use crate::shared::look_after;
+
+/// By which the shell of a terminal is found.
+const SHELL_VARIABLE: &str = "PTYARD_SHELL";
 
 /// How long a look at the shell may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(20);
@@ -23,6 +31,7 @@ pub(super) struct Place {
     pub(super) sandbox: String,
     pub(super) session: String,
     pub(super) whose: Whose,
+    gate: Gate,
     /// From when the program runs.
     pub(super) terminal: Option<Terminal>,
 }
@@ -44,13 +53,39 @@ impl std::fmt::Debug for Terminal {
 
 impl Place {
     pub(super) fn new(api: &Api, sandbox: String, whose: Whose, id: TerminalId) -> Self {
-        Self { api: api.clone(), sandbox, session: session_of(id), whose, terminal: None }
+        let (session, gate) = (session_of(id), Gate::default());
+        Self { api: api.clone(), sandbox, session, whose, gate, terminal: None }
     }
+}
+
+/// Refused because the sandbox is being removed, or the session closed.
+fn is_gone() -> CallError {
+    refused(404, b"it is being removed", None)
 }
 
 /// The name of a program's session.
 pub(super) fn session_of(id: TerminalId) -> String {
     format!("ptyard-{id}")
+}
+
+impl Place {
+    /// Opens the session. The variable by which a program's processes are found is not given to its shell, which outlives
+    /// them to tell their end, and has another one.
+    pub(super) async fn open(&self, spec: &StartSpec) -> Result<(), CallError> {
+        let _pass = self.gate.enter().ok_or_else(is_gone)?;
+        let mut env = spec.env.clone();
+        env.remove(TERMINAL_VARIABLE);
+        env.insert(SHELL_VARIABLE.to_owned(), spec.id.to_string());
+        self.api.open(&self.sandbox, &self.session, &spec.cwd.to_string_lossy(), &env).await
+    }
+
+    /// Connects to the terminal.
+    pub(super) async fn connect(&self, size: Size) -> Result<(Mouth, Ear, Vec<u8>), CallError> {
+        let _pass = self.gate.enter().ok_or_else(is_gone)?;
+        let (mouth, mut ear) = self.api.terminal(&self.sandbox, &self.session, size).await?;
+        let replay = ready(&mut ear).await?;
+        Ok((mouth, ear, replay))
+    }
 }
 
 impl Lodging for Place {
@@ -75,6 +110,7 @@ impl Lodging for Place {
         if !env.is_empty() {
             return Err(CallError::NotSent("a run has no variables there".to_owned()));
         }
+        let _pass = self.gate.enter().ok_or_else(is_gone)?;
         let argv: Vec<&str> =
             ["/bin/sh", "-c", script, "sh"].into_iter().chain(arguments.iter().copied()).collect();
         self.api.run(&self.sandbox, &argv, limit).await
@@ -100,10 +136,30 @@ impl Lodging for Place {
     }
 
     async fn remove(&self) -> Result<(), CallError> {
+        self.gate.close().await;
         self.api.remove(&self.sandbox).await
     }
 
     async fn forget(&self, _id: TerminalId) -> Result<(), CallError> {
+        self.gate.close().await;
         self.api.close(&self.sandbox, &self.session).await
+    }
+
+    /// In somebody else's sandbox the shell goes too: one that was not heard of may be about to start its program.
+    async fn leave(&self, id: TerminalId) {
+        let left = match self.whose {
+            Whose::Ours => self.remove().await,
+            Whose::Theirs => {
+                let closed = self.forget(id).await;
+                let mark = format!("PTYARD_[A-Z]*={id}");
+                let argv = ["/bin/sh", "-c", look_after::SCRIPT, "sh", &mark, "kill", "0"];
+                let killed = call(Again::Always, || self.api.run(&self.sandbox, &argv, LOOK_LIMIT)).await;
+                closed.and(killed.map(drop))
+            }
+        };
+        if let Err(error) = left {
+            let sandbox = &self.sandbox;
+            tracing::warn!(terminal = %id, sandbox, %error, "something may be left in a sandbox");
+        }
     }
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{Io, Questions, Sink, StartError, StartSpec, Started, Stdin};
-use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use tokio::sync::mpsc;
 
 use super::Where;
 use super::api::Api;
-use super::follow::{Follower, PIECES, REPLAY_BYTES, ready};
+use super::follow::{Follower, PIECES, REPLAY_BYTES};
 use super::line::Keeper;
 use super::place::{Place, Terminal};
 use super::typist::Typist;
@@ -30,6 +29,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its worker".to_owned()))?;
+    // The script says directory and variables again: the shell's own files have had the last word.
     let mut greeting = Greeting::new(&spec, &spec.env, Afterwards::Waits, Far::TtyOnly)?;
     let (sandbox, whose) = match place {
         Where::Own => (api.name().await.map_err(|error| error.of_start("the bridge"))?, Whose::Ours),
@@ -37,18 +37,12 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
     };
     let mut place = Place::new(api, sandbox, whose, spec.id);
     let guarded = Guarded::new(place.clone(), spec.id);
-    // The variable by which a program's processes are found is not given to the shell, which outlives them to tell their
-    // end. The script says it, and says the others again, because the shell's own files have had the last word.
-    let mut env = spec.env.clone();
-    env.remove(TERMINAL_VARIABLE);
-    let cwd = spec.cwd.to_string_lossy();
-    let opened = api.open(&place.sandbox, &place.session, &cwd, &env).await;
-    opened.map_err(|error| error.of_start("the sandbox"))?;
-    let connecting = api.terminal(&place.sandbox, &place.session, spec.io.size()).await;
-    let (mouth, mut ear) = connecting.map_err(|error| error.of_start("the terminal"))?;
+    place.open(&spec).await.map_err(|error| error.of_start("the sandbox"))?;
+    let connected = place.connect(spec.io.size()).await;
+    let (mouth, mut ear, replay) = connected.map_err(|error| error.of_start("the terminal"))?;
     let mut heard = Heard::new(REPLAY_BYTES);
     // What a new terminal plays is its shell's greeting, and none of the program's.
-    heard.take(&ready(&mut ear).await.map_err(|error| error.of_start("the terminal"))?);
+    heard.take(&replay);
     let greeted = greet(&mouth, &mut ear, &mut greeting, &mut heard);
     let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
     let Greeted { shell, pid, rest } = greeted.unwrap_or_else(|_| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ptyard_core::{ErrorCode, Size, TerminalId};
 use ptyard_terminal::backend::{KillReport, Signal, StartError, StartSpec, Target};
 
-use super::http::CallError;
+use super::http::{Again, CallError, call};
 use crate::shared::{look_after, start_error};
 
 /// How long a script may take, beyond the grace that is given to processes.
@@ -121,7 +121,9 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<KillReport, CallError>> + Send {
         async move {
             let tenths = look_after::tenths(grace);
-            self.look_after(id, &["kill", &tenths], grace + SCRIPT_LIMIT).await
+            // Twice is as good as once, and not at all would leave them for good.
+            let order = ["kill", &tenths];
+            call(Again::Always, || self.look_after(id, &order, grace + SCRIPT_LIMIT)).await
         }
     }
 
