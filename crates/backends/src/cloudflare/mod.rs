@@ -29,17 +29,22 @@ mod settings;
 mod start;
 mod typist;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ptyard_core::ErrorCode;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
+    Abilities, Backend, BoxFuture, CodeKnown, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec,
+    Started,
 };
 use tokio::sync::OnceCell;
 
 use self::api::Api;
+use self::place::Place;
 pub use self::settings::Settings;
 use crate::remote::http::CallError;
+use crate::remote::ledger::Ledger;
+use crate::remote::lodging::Whose;
 use crate::shared::{start_error, undisturbed};
 
 /// What stands before the id of a sandbox that may be there.
@@ -59,6 +64,7 @@ pub struct Cloudflare {
     settings: Settings,
     /// Made for the first call, and so is nothing that nobody needs.
     api: Arc<OnceCell<Api>>,
+    ledger: Ledger,
     place: Where,
 }
 
@@ -75,7 +81,44 @@ impl Cloudflare {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, api: Arc::default(), place: Where::Own }
+        Self { settings, api: Arc::default(), ledger: Ledger::default(), place: Where::Own }
+    }
+
+    /// The same, with a list in `directory` of what was made: the vendor tells nobody which sandboxes there are.
+    #[must_use]
+    pub fn remembering(self, directory: PathBuf) -> Self {
+        Self { ledger: Ledger::in_directory(directory), ..self }
+    }
+
+    async fn on_the_list(&self) -> Result<Vec<Creation>, StartError> {
+        let all = self.ledger.all().await.map_err(|error| {
+            start_error(
+                ErrorCode::StateUnwritable,
+                format!("the list of what was made cannot be read: {error}"),
+            )
+        })?;
+        if all.is_empty() {
+            // Nothing is asked of a vendor that nobody uses.
+            return Ok(Vec::new());
+        }
+        let api = self.api().await?;
+        let made = |(entry, owner): (String, Option<TerminalId>)| {
+            let (sandbox, whose, what) = match entry.split_once('.') {
+                None => (entry.as_str(), Whose::Ours, format!("sandbox {entry}")),
+                Some((sandbox, session)) => {
+                    (sandbox, Whose::Theirs, format!("session {session} in sandbox {sandbox}"))
+                }
+            };
+            // A session without an owner is closed, and nobody can tell which processes were its.
+            let id = owner.unwrap_or(TerminalId::from_bits(0));
+            let mut place = Place::new(api, &self.ledger, sandbox.to_owned(), whose, id);
+            if let Some((_, session)) = entry.split_once('.') {
+                session.clone_into(&mut place.session);
+            }
+            let end = async move { place.clear(id).await.map_err(|error| error.of_start("the bridge")) };
+            Creation { what, owner, end: Box::pin(end) }
+        };
+        Ok(all.into_iter().map(made).collect())
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -136,8 +179,14 @@ impl Backend for Cloudflare {
         Ok(Arc::new(Self { place, ..Self::clone(&self) }))
     }
 
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        Box::pin(self.on_the_list())
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let this = self.clone();
-        Box::pin(undisturbed(async move { start::start(this.api().await?, &this.place, spec).await }))
+        Box::pin(undisturbed(async move {
+            start::start(this.api().await?, &this.ledger, &this.place, spec).await
+        }))
     }
 }

@@ -13,6 +13,7 @@ use super::follow::ready;
 use super::gate::Gate;
 use super::line::Line;
 use crate::remote::http::{Again, CallError, call, refused};
+use crate::remote::ledger::Ledger;
 use crate::remote::lodging::{Lodger, Lodging, Ran, Whose};
 use crate::remote::socket::{Ear, Mouth, Word};
 use crate::shared::fate::Herald;
@@ -31,6 +32,7 @@ pub(super) struct Place {
     pub(super) sandbox: String,
     pub(super) session: String,
     pub(super) whose: Whose,
+    ledger: Ledger,
     gate: Gate,
     /// From when the program runs.
     pub(super) terminal: Option<Terminal>,
@@ -52,9 +54,9 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Place {
-    pub(super) fn new(api: &Api, sandbox: String, whose: Whose, id: TerminalId) -> Self {
+    pub(super) fn new(api: &Api, ledger: &Ledger, sandbox: String, whose: Whose, id: TerminalId) -> Self {
         let (session, gate) = (session_of(id), Gate::default());
-        Self { api: api.clone(), sandbox, session, whose, gate, terminal: None }
+        Self { api: api.clone(), ledger: ledger.clone(), sandbox, session, whose, gate, terminal: None }
     }
 }
 
@@ -73,10 +75,37 @@ impl Place {
     /// them to tell their end, and has another one.
     pub(super) async fn open(&self, spec: &StartSpec) -> Result<(), CallError> {
         let _pass = self.gate.enter().ok_or_else(is_gone)?;
+        self.ledger.note(&self.entry(), spec.id).await.map_err(|error| {
+            CallError::NotSent(format!("it cannot be written down what will be made: {error}"))
+        })?;
         let mut env = spec.env.clone();
         env.remove(TERMINAL_VARIABLE);
         env.insert(SHELL_VARIABLE.to_owned(), spec.id.to_string());
         self.api.open(&self.sandbox, &self.session, &spec.cwd.to_string_lossy(), &env).await
+    }
+
+    /// What it is called in the list of what was made.
+    fn entry(&self) -> String {
+        match self.whose {
+            Whose::Ours => self.sandbox.clone(),
+            Whose::Theirs => format!("{}.{}", self.sandbox, self.session),
+        }
+    }
+
+    /// Leaves nothing of the program. In somebody else's sandbox the shell goes too: one that was not heard of may be about
+    /// to start its program.
+    pub(super) async fn clear(&self, id: TerminalId) -> Result<(), CallError> {
+        if self.whose == Whose::Ours {
+            return self.remove().await;
+        }
+        self.gate.close().await;
+        let closed = self.api.close(&self.sandbox, &self.session).await;
+        let mark = format!("PTYARD_[A-Z]*={id}");
+        let argv = ["/bin/sh", "-c", look_after::SCRIPT, "sh", &mark, "kill", "0"];
+        call(Again::Always, || self.api.run(&self.sandbox, &argv, LOOK_LIMIT)).await?;
+        closed?;
+        self.ledger.strike(&self.entry()).await;
+        Ok(())
     }
 
     /// Connects to the terminal.
@@ -137,27 +166,20 @@ impl Lodging for Place {
 
     async fn remove(&self) -> Result<(), CallError> {
         self.gate.close().await;
-        self.api.remove(&self.sandbox).await
+        self.api.remove(&self.sandbox).await?;
+        self.ledger.strike(&self.entry()).await;
+        Ok(())
     }
 
     async fn forget(&self, _id: TerminalId) -> Result<(), CallError> {
         self.gate.close().await;
-        self.api.close(&self.sandbox, &self.session).await
+        self.api.close(&self.sandbox, &self.session).await?;
+        self.ledger.strike(&self.entry()).await;
+        Ok(())
     }
 
-    /// In somebody else's sandbox the shell goes too: one that was not heard of may be about to start its program.
     async fn leave(&self, id: TerminalId) {
-        let left = match self.whose {
-            Whose::Ours => self.remove().await,
-            Whose::Theirs => {
-                let closed = self.forget(id).await;
-                let mark = format!("PTYARD_[A-Z]*={id}");
-                let argv = ["/bin/sh", "-c", look_after::SCRIPT, "sh", &mark, "kill", "0"];
-                let killed = call(Again::Always, || self.api.run(&self.sandbox, &argv, LOOK_LIMIT)).await;
-                closed.and(killed.map(drop))
-            }
-        };
-        if let Err(error) = left {
+        if let Err(error) = self.clear(id).await {
             let sandbox = &self.sandbox;
             tracing::warn!(terminal = %id, sandbox, %error, "something may be left in a sandbox");
         }

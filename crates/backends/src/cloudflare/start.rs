@@ -15,6 +15,7 @@ use super::typist::Typist;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
+use crate::remote::ledger::Ledger;
 use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::replay::Heard;
@@ -26,7 +27,12 @@ use crate::shared::start_error;
 /// How long a shell may take to greet and to start the program.
 const GREETING_LIMIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<Started, StartError> {
+pub(super) async fn start(
+    api: &Api,
+    ledger: &Ledger,
+    place: &Where,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its worker".to_owned()))?;
     // The script says directory and variables again: the shell's own files have had the last word.
@@ -35,7 +41,7 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
         Where::Own => (api.name().await.map_err(|error| error.of_start("the bridge"))?, Whose::Ours),
         Where::Sandbox(id) => (id.clone(), Whose::Theirs),
     };
-    let mut place = Place::new(api, sandbox, whose, spec.id);
+    let mut place = Place::new(api, ledger, sandbox, whose, spec.id);
     let guarded = Guarded::new(place.clone(), spec.id);
     place.open(&spec).await.map_err(|error| error.of_start("the sandbox"))?;
     let connected = place.connect(spec.io.size()).await;
