@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windows};
+use crate::routes::{agents, events, flows, leftovers, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -59,6 +59,7 @@ use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windo
         mail::cancel,
         mail::retry,
         events::events,
+        leftovers::sweep,
         meta::version,
         meta::openapi,
         meta::stop,

@@ -8,6 +8,7 @@ mod disk;
 mod flows;
 mod keeper;
 mod kills;
+mod leftovers;
 mod limits;
 mod neighbours;
 mod places;
