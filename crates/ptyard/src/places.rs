@@ -1,5 +1,7 @@
 //! The places elsewhere that this program knows.
 
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptyard_backends::cloudflare::{self, Cloudflare};
@@ -8,8 +10,10 @@ use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::modal::{self, Modal};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
+use ptyard_server::CaoConfig;
 use ptyard_terminal::backend::Backend;
 
+use crate::environment;
 use crate::state::State;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
@@ -44,7 +48,7 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
 
 /// The Docker engine that the variables name.
 pub(crate) fn docker() -> Result<Docker, AddressError> {
-    Address::from_variables(|name| std::env::var(name).ok()).map(Docker::new)
+    Address::from_variables(environment::variable).map(Docker::new)
 }
 
 /// The user's own tmux server.
@@ -59,7 +63,21 @@ pub(crate) fn ssh() -> Ssh {
 
 /// E2B, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn e2b() -> E2b {
-    E2b::new(Settings::from_variables(|name| std::env::var(name).ok()))
+    E2b::new(Settings::from_variables(environment::variable))
+}
+
+/// How the clients of CLI Agent Orchestrator are served at this address.
+pub(crate) fn cao(address: SocketAddr) -> CaoConfig {
+    CaoConfig { address, home: cao_home() }
+}
+
+/// CAO's own directory.
+fn cao_home() -> PathBuf {
+    let named = std::env::var_os("CAO_HOME_DIR").filter(|name| !name.is_empty());
+    named.map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        home.as_deref().unwrap_or(Path::new("/")).join(".aws/cli-agent-orchestrator")
+    })
 }
 
 /// Modal, as its usual variables say. Whether there is a token is seen when it is needed.

@@ -108,13 +108,17 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { replace, daemon, listen, log } => {
-            if let Err(error) = environment::leave_behind_secrets() {
-                print::note(&format!("the server keeps its caller's environment: {error}"));
-            }
+        Command::Serve { replace, daemon, given, listen, cao, log } => {
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
+            let begun = match given {
+                Some(given) => environment::take_given(given),
+                None => environment::leave_caller(ground),
+            };
+            if let Err(error) = begun {
+                print::note(&format!("the server begins as its caller has it: {error}"));
+            }
             let begin = if replace { Begin::Replace } else { Begin::Fresh };
-            serve::serve(&place.state, &ServeOptions { ground, begin, listen, log })?;
+            serve::serve(&place.state, &ServeOptions { ground, begin, listen, cao, log })?;
             Ok(status::DONE)
         }
         Command::Keeper { check: true, .. } => keep::check(),
