@@ -82,10 +82,10 @@ fn cao_home() -> PathBuf {
 
 /// Modal, as its usual variables say. Whether there is a token is seen when it is needed.
 pub(crate) fn modal() -> Modal {
-    Modal::new(modal::Settings::from_variables(|name| std::env::var(name).ok()))
+    Modal::new(modal::Settings::from_variables(environment::variable))
 }
 
 /// Cloudflare, as its usual variables say. Whether there is a bridge is seen when it is needed.
 pub(crate) fn cloudflare() -> Cloudflare {
-    Cloudflare::new(cloudflare::Settings::from_variables(|name| std::env::var(name).ok()))
+    Cloudflare::new(cloudflare::Settings::from_variables(environment::variable))
 }
