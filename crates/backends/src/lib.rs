@@ -7,6 +7,10 @@
     doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
 )]
 #![cfg_attr(
+    feature = "cloudflare",
+    doc = "| [`cloudflare`] | `cloudflare`, `cloudflare:sandbox=ID` | the vendor's bridge and its terminals |"
+)]
+#![cfg_attr(
     feature = "tmux",
     doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
 )]
@@ -17,6 +21,10 @@
 #![cfg_attr(
     feature = "herdr",
     doc = "| [`herdr`] | `herdr`, `herdr:SESSION` | its command line and event socket |"
+)]
+#![cfg_attr(
+    feature = "modal",
+    doc = "| [`modal`] | `modal:IMAGE`, `modal:sandbox=ID` | gRPC, to the vendor and to a sandbox's machine |"
 )]
 #![cfg_attr(
     feature = "daytona",
@@ -32,6 +40,8 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(feature = "cloudflare")]
+pub mod cloudflare;
 #[cfg(feature = "daytona")]
 pub mod daytona;
 #[cfg(feature = "docker")]
@@ -40,6 +50,8 @@ pub mod docker;
 pub mod e2b;
 #[cfg(feature = "herdr")]
 pub mod herdr;
+#[cfg(feature = "modal")]
+pub mod modal;
 #[cfg(feature = "remote")]
 pub mod remote;
 mod shared;

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ptyard_backends::cloudflare::{self, Cloudflare};
 use ptyard_backends::daytona::{self, Daytona};
 use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
+use ptyard_backends::modal::{self, Modal};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_server::CaoConfig;
@@ -24,11 +26,25 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         carrier: vec![format!("/proc/{}/exe", std::process::id()), "carry".to_owned(), "--".to_owned()],
         sockets: Some(state.dir().join("ssh")),
     });
-    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh), Arc::new(e2b())];
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
+    // Without a mark, what is made there cannot be found again, and everything else works.
+    let mark = state.mark();
+    if let Err(error) = &mark {
+        tracing::warn!(%error, "what is made elsewhere has no mark: `ptyard gc` will not find it");
+    }
+    backends.push(match &mark {
+        Ok(mark) => Arc::new(e2b().marked(mark)),
+        Err(_) => Arc::new(e2b()),
+    });
     backends.push(Arc::new(herdr(state)));
     backends.push(Arc::new(daytona()));
+    backends.push(Arc::new(modal()));
+    backends.push(Arc::new(cloudflare().remembering(state.dir().join("made").join("cloudflare"))));
     match docker() {
-        Ok(docker) => backends.push(Arc::new(docker)),
+        Ok(docker) => backends.push(match &mark {
+            Ok(mark) => Arc::new(docker.marked(mark)),
+            Err(_) => Arc::new(docker),
+        }),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
     }
     backends
@@ -80,4 +96,14 @@ fn cao_home() -> PathBuf {
 /// Daytona, as its usual variables say. Whether there is a key is seen when it is needed.
 pub(crate) fn daytona() -> Daytona {
     Daytona::new(daytona::Settings::from_variables(environment::variable))
+}
+
+/// Modal, as its usual variables say. Whether there is a token is seen when it is needed.
+pub(crate) fn modal() -> Modal {
+    Modal::new(modal::Settings::from_variables(environment::variable))
+}
+
+/// Cloudflare, as its usual variables say. Whether there is a bridge is seen when it is needed.
+pub(crate) fn cloudflare() -> Cloudflare {
+    Cloudflare::new(cloudflare::Settings::from_variables(environment::variable))
 }

@@ -156,6 +156,8 @@ pub struct Orphan {
     pub id: TerminalId,
     /// Its streams, with the size it was started with.
     pub io: Io,
+    /// How many bytes of its output the log holds: a place that keeps output goes on from there.
+    pub logged: u64,
     /// Whether its end is known already, so that at most something is left to be cleared away.
     pub has_ended: bool,
     /// What this machine's keeper kept for it: the program itself, or the client that carries its streams.
@@ -217,6 +219,12 @@ pub trait Backend: Send + Sync {
     /// Gives it this machine's own backend, for programs that carry its connections. Called before anything is started.
     fn stand_on(&self, _local: &Arc<dyn Backend>) {}
 
+    /// What servers of this state made at the backend's places and is still there, whoever owns it: so that what a server
+    /// that died left behind can be ended.
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Takes up a program that an earlier server started at this place. It does not wait: whether the program is there is
     /// seen when its streams are used, and one that is not ends `lost`. Dropped, it is ended like any other. `None` when
     /// nothing outlives a server here.
@@ -231,6 +239,16 @@ pub trait Source: Send {
     ///
     /// `Pending` means "no data yet" and nothing else.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+/// Something that was made at a place for a terminal.
+pub struct Creation {
+    /// What, in words: `sandbox i0123`.
+    pub what: String,
+    /// For which terminal; `None` when that was written down and cannot be read.
+    pub owner: Option<TerminalId>,
+    /// Ends it with all that runs in it, once it is polled.
+    pub end: BoxFuture<'static, Result<(), StartError>>,
 }
 
 /// Input of a program.

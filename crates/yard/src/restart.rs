@@ -102,9 +102,12 @@ impl Yard {
             }
         };
         // The ends of this machine's own programs are the keeper's to tell.
-        let has_ended = record.backend != LOCAL
-            && recover(&self.inner.state.terminal(record.id)).is_ok_and(|log| log.seal.is_some());
-        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), has_ended, kept })?;
+        let (has_ended, logged) = match record.backend.as_str() {
+            LOCAL => (false, 0),
+            _ => recover(&self.inner.state.terminal(record.id))
+                .map_or((false, 0), |log| (log.seal.is_some(), log.end)),
+        };
+        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), logged, has_ended, kept })?;
         if record.stage == Stage::Starting && record.backend != LOCAL {
             // Dropped, it is ended.
             tracing::info!(id = %record.id, "a start that was not finished is undone");

@@ -66,6 +66,15 @@ pub(crate) fn find(
     if let Some(value) = value.filter(|value| !value.is_empty()) {
         return Ok(Secret(value));
     }
+    let text = read_private(variable, file)?;
+    match text.lines().next().map(str::trim) {
+        Some(line) if !line.is_empty() => Ok(Secret(line.to_owned())),
+        _ => Err(CredentialError::Unreadable { file: file.to_owned(), message: "it is empty".to_owned() }),
+    }
+}
+
+/// What `file` holds, which nobody but its owner may be able to read. Without it the secret should have been in `variable`.
+pub(crate) fn read_private(variable: &'static str, file: &Path) -> Result<String, CredentialError> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => CredentialError::Missing { variable, file: file.to_owned() },
         _ => CredentialError::Unreadable { file: file.to_owned(), message: error.to_string() },
@@ -74,11 +83,7 @@ pub(crate) fn find(
     if mode & 0o077 != 0 {
         return Err(CredentialError::ReadByOthers { file: file.to_owned(), mode });
     }
-    let text = fs::read_to_string(file).map_err(unreadable)?;
-    match text.lines().next().map(str::trim) {
-        Some(line) if !line.is_empty() => Ok(Secret(line.to_owned())),
-        _ => Err(CredentialError::Unreadable { file: file.to_owned(), message: "it is empty".to_owned() }),
-    }
+    fs::read_to_string(file).map_err(unreadable)
 }
 
 /// Where the file with the secret for `vendor` is looked for.

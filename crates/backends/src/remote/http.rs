@@ -1,5 +1,6 @@
 //! Calls over HTTP, each with a deadline, and what became of them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::shared::start_error;
 
 /// How long a connection may take to stand.
-pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Idle connections are closed after this long, before the far side does: a call that is not to be made twice should
 /// not meet a connection that is closing.
@@ -65,13 +66,24 @@ impl CallError {
             if *status == 404 || code.as_deref() == Some("not_found"))
     }
 
+    /// Whether the far side does not know us, or not any more.
+    pub(crate) const fn is_unauthenticated(&self) -> bool {
+        matches!(self, Self::Refused { status: 401, .. })
+    }
+
+    /// Whether somebody is there who says that the time is over.
+    #[cfg(feature = "modal")]
+    pub(crate) const fn is_over_time(&self) -> bool {
+        matches!(self, Self::Refused { status: 504, .. })
+    }
+
     /// Whether it is certain that the call had no effect, and another may have one.
     const fn had_no_effect(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::Refused { status: 429, .. })
     }
 
     /// Whether another call may go better.
-    const fn may_pass(&self) -> bool {
+    pub(crate) const fn may_pass(&self) -> bool {
         matches!(
             self,
             Self::NotSent(_) | Self::Broken(_) | Self::Refused { status: 429 | 500 | 502 | 503 | 504, .. }
@@ -156,7 +168,7 @@ pub(crate) async fn call<T, Call: Future<Output = Result<T, CallError>>>(
 }
 
 /// Between a half and the whole of it.
-fn jittered(pause: Duration) -> Duration {
+pub(crate) fn jittered(pause: Duration) -> Duration {
     let mut random = [0; 1];
     // Without chance the pause is the whole one.
     if getrandom::fill(&mut random).is_err() {
@@ -165,12 +177,21 @@ fn jittered(pause: Duration) -> Duration {
     pause / 2 + pause / 2 * u32::from(random[0]) / 256
 }
 
+/// The authorities that are believed: those in `file`, else this machine's.
+pub(crate) fn roots(file: Option<&Path>) -> RootCertStore {
+    let found = match file {
+        Some(file) => rustls_native_certs::load_certs_from_paths(Some(file), None),
+        None => rustls_native_certs::load_native_certs(),
+    };
+    let mut roots = RootCertStore::empty();
+    let (_added, _ignored) = roots.add_parsable_certificates(found.certs);
+    roots
+}
+
 /// TLS with this machine's roots.
 pub(crate) fn tls(is_loopback: bool) -> Result<ClientConfig, CallError> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (added, _ignored) = roots.add_parsable_certificates(found.certs);
-    if added == 0 && !is_loopback {
+    let roots = roots(None);
+    if roots.is_empty() && !is_loopback {
         return Err(CallError::NotSent("this machine has no root certificates".to_owned()));
     }
     Ok(ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -240,8 +261,12 @@ pub(crate) fn refused(status: u16, body: &[u8], wait: Option<Duration>) -> CallE
         // A gateway's page says nothing that its status does not.
         if plain.is_empty() || plain.starts_with('<') { "refused".to_owned() } else { plain.to_owned() }
     });
-    let message = message.chars().filter(|c| !c.is_control()).take(MOST_SAID).collect();
-    CallError::Refused { status, code: text("code"), message, wait }
+    CallError::Refused { status, code: text("code"), message: shown(&message), wait }
+}
+
+/// As much of what the far side says as is shown.
+pub(crate) fn shown(message: &str) -> String {
+    message.chars().filter(|c| !c.is_control()).take(MOST_SAID).collect()
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use ptyard_core::{ErrorCode, Size, TerminalId};
 use ptyard_terminal::backend::{KillReport, Signal, StartError, StartSpec, Target};
-use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 
-use super::http::CallError;
+use super::http::{Again, CallError, call};
 use crate::shared::{look_after, start_error};
 
 /// How long a script may take, beyond the grace that is given to processes.
@@ -59,6 +58,14 @@ pub(crate) struct Ran {
 pub(crate) struct Lodger {
     pub(crate) id: TerminalId,
     pub(crate) pid: u32,
+}
+
+impl Lodger {
+    /// A program whose process id nobody tells.
+    #[cfg(feature = "modal")]
+    pub(crate) const fn unknown(id: TerminalId) -> Self {
+        Self { id, pid: 0 }
+    }
 }
 
 /// A sandbox with a program: what a vendor can do with it, and what follows from that.
@@ -114,7 +121,9 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<KillReport, CallError>> + Send {
         async move {
             let tenths = look_after::tenths(grace);
-            self.look_after(id, &["kill", &tenths], grace + SCRIPT_LIMIT).await
+            // Twice is as good as once, and not at all would leave them for good.
+            let order = ["kill", &tenths];
+            call(Again::Always, || self.look_after(id, &order, grace + SCRIPT_LIMIT)).await
         }
     }
 
@@ -125,7 +134,7 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
         what: &[&str],
         limit: Duration,
     ) -> impl Future<Output = Result<KillReport, CallError>> + Send {
-        let mark = format!("{TERMINAL_VARIABLE}={id}");
+        let mark = look_after::mark(id);
         let what: Vec<String> = what.iter().map(|&word| word.to_owned()).collect();
         async move {
             let arguments: Vec<&str> =
@@ -175,7 +184,10 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
 
     /// Looks whether the directory and the program are there, for vendors whose own shell would only say so in the
     /// program's output.
-    #[cfg_attr(not(feature = "e2b"), expect(dead_code, reason = "some vendors tell it themselves"))]
+    #[cfg_attr(
+        not(any(feature = "e2b", feature = "modal")),
+        expect(dead_code, reason = "some vendors tell it themselves")
+    )]
     fn look(&self, spec: &StartSpec) -> impl Future<Output = Result<(), StartError>> + Send {
         let (program, cwd) = (spec.argv.first().cloned().unwrap_or_default(), spec.cwd.display().to_string());
         let mut env: BTreeMap<String, String> = BTreeMap::new();

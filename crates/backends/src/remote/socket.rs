@@ -117,7 +117,6 @@ pub(crate) enum Heard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     /// A message of text.
-    #[cfg_attr(not(test), expect(dead_code, reason = "vendors so far take what is typed as bytes"))]
     Text(String),
     /// A message of bytes.
     Bytes(Bytes),
@@ -275,6 +274,11 @@ pub(crate) struct Mouth {
 }
 
 impl Mouth {
+    /// Whether the connection took everything so far.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.words.is_closed()
+    }
+
     /// Says something, and waits until the connection has taken it. Given up while it waits, it may or may not be said.
     pub(crate) async fn say(&self, word: Word) -> Result<(), CallError> {
         let (taken, is_taken) = oneshot::channel();
@@ -370,6 +374,11 @@ impl Ear {
                 None => return Err(CallError::Broken("the connection ended without a word".to_owned())),
             }
         }
+    }
+
+    /// Whether the far side is known to have read all that was said.
+    pub(crate) fn is_all_read(&self) -> bool {
+        self.input.is_all_read()
     }
 
     fn limit(&self) -> Duration {

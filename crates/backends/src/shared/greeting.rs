@@ -296,7 +296,7 @@ impl Ending {
     }
 
     /// Whether pipes that a tty carries were closed by all who held them.
-    #[cfg_attr(not(feature = "daytona"), expect(dead_code, reason = "only who carries pipes asks"))]
+    #[cfg_attr(not(feature = "socket"), expect(dead_code, reason = "only who carries pipes asks"))]
     pub(crate) const fn is_drained(&self) -> bool {
         self.drained
     }

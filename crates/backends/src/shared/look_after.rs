@@ -4,10 +4,17 @@
 
 use std::time::Duration;
 
+use ptyard_core::TerminalId;
 use ptyard_terminal::backend::{KillReport, Target};
+use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 
 /// The script, for `sh -c`. Its arguments: the mark, what to do, and for what.
 pub(crate) const SCRIPT: &str = include_str!("look_after.sh");
+
+/// The mark of all that are born in a terminal.
+pub(crate) fn mark(id: TerminalId) -> String {
+    format!("{TERMINAL_VARIABLE}={id}")
+}
 
 /// A grace as the script takes it.
 pub(crate) fn tenths(grace: Duration) -> String {

@@ -80,6 +80,19 @@ case $2 in
       kill -"$3" "$pid"
     fi
     ;;
+  resize)
+    # The tty that the program has open, or else one of the others. Only a device is opened: a pipe would wait.
+    pid=''
+    program
+    for pid in $pid $found; do
+      for end in 0 1 2; do
+        [ -c "/proc/$pid/fd/$end" ] || continue
+        stty rows "$3" cols "$4" <"/proc/$pid/fd/$end" 2>/dev/null && exit 0
+      done
+    done
+    echo 'no tty is found'
+    exit 1
+    ;;
   kill)
     echo "found $(count)"
     [ "$found" = ' ' ] && exit 0

@@ -171,6 +171,16 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PLACE")]
         backend: Option<String>,
     },
+    /// End what servers that died left at vendors and in Docker: what bears the mark of this state directory and no
+    /// living terminal owns
+    Gc {
+        /// At this backend only; that it cannot be asked is a failure then
+        #[arg(long, value_name = "BACKEND")]
+        backend: Option<String>,
+        /// End nothing and tell what there is
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Run the server in the foreground
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.

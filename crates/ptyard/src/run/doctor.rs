@@ -75,6 +75,8 @@ async fn everything(place: &Place) -> Vec<Check> {
         e2b().await,
         herdr(&place.state).await,
         daytona().await,
+        modal().await,
+        cloudflare().await,
     ]
 }
 
@@ -88,6 +90,8 @@ async fn asked_for(place: &Place, backend: &str) -> Check {
         "e2b" => e2b().await,
         "herdr" => herdr(&place.state).await,
         "daytona" => daytona().await,
+        "modal" => modal().await,
+        "cloudflare" => cloudflare().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -277,6 +281,17 @@ async fn e2b() -> Check {
 /// Likewise.
 async fn daytona() -> Check {
     elsewhere("daytona", async { places::daytona().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no token for it.
+async fn modal() -> Check {
+    elsewhere("modal", async { places::modal().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no bridge to it.
+async fn cloudflare() -> Check {
+    elsewhere("cloudflare", async { places::cloudflare().version().await.map_err(|error| error.to_string()) })
+        .await
 }
 
 #[cfg(test)]

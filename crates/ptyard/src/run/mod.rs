@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod exec;
 mod flow;
+mod gc;
 mod list;
 mod mail;
 mod provider;
@@ -175,6 +176,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         }
         Command::Mcp { command: None, terminal } => mcp::serve(place, terminal.as_deref()).await,
         Command::Doctor { backend } => doctor::doctor(place, backend.as_deref()).await,
+        Command::Gc { backend, dry_run } => gc::gc(place, backend, dry_run).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
         Command::Serve { .. }

@@ -9,6 +9,7 @@ mod flows;
 mod herdr;
 mod keeper;
 mod kills;
+mod leftovers;
 mod limits;
 mod neighbours;
 mod places;

@@ -4,9 +4,11 @@
 //! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
 
 pub mod client;
+pub mod cloudflare;
 pub mod daytona;
 pub mod e2b;
 pub mod herdr;
+pub mod modal;
 pub mod play;
 mod program;
 mod refusal;

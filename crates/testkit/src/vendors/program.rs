@@ -1,7 +1,6 @@
 //! Real programs behind a vendor's wire, on a pseudo terminal or on pipes.
 //!
-//! As in the daemons of vendors a program is reaped when its output is closed, and not before: a child that holds the
-//! output holds back its parent's end.
+//! Vendors differ in when they tell of an end: when the output is closed, or when the program ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,6 +27,16 @@ pub(super) struct Order {
     pub(super) cwd: Option<String>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) io: Io,
+    pub(super) told: Told,
+}
+
+/// When its end is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// When its output is closed: a child that holds the output holds back its parent's end.
+    BehindOutput,
+    /// When it ends, whatever is still to come of its output.
+    AtOnce,
 }
 
 /// How its streams are.
@@ -39,7 +48,7 @@ pub(super) enum Io {
     Pipes { stdin: bool },
 }
 
-/// What a program does, in order: pieces of output, and last its end.
+/// What a program does: pieces of output, in order, and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
     Output(Stream, Vec<u8>),
@@ -113,7 +122,7 @@ impl Program {
                 let writer = Sender::from_file_unchecked(File::from(tty.try_clone()?))?;
                 let pid = child.id().unwrap_or_default();
                 let reading = read_pipe(reader, Stream::Tty, events.clone());
-                tokio::spawn(finish(child, events, reading, waiting));
+                tokio::spawn(finish(child, events, reading, waiting, order.told));
                 Self { pid, input: Mutex::new(Input::Tty(writer)), tty: Some(tty), impatient }
             }
             Io::Pipes { stdin } => {
@@ -124,7 +133,7 @@ impl Program {
                 let out = child.stdout.take().map(|pipe| read_pipe(pipe, Stream::Out, events.clone()));
                 let err = child.stderr.take().map(|pipe| read_pipe(pipe, Stream::Err, events.clone()));
                 let both = async { tokio::join!(maybe(out), maybe(err)) };
-                tokio::spawn(finish(child, events, both, waiting));
+                tokio::spawn(finish(child, events, both, waiting, order.told));
                 Self { pid, input: Mutex::new(input), tty: None, impatient }
             }
         };
@@ -169,19 +178,30 @@ async fn maybe(future: Option<impl Future<Output = ()>>) {
     }
 }
 
-/// Reaps the program when its output has ended.
+/// Reads the program's output and reaps it.
 async fn finish<T>(
     mut child: Child,
     events: mpsc::Sender<Event>,
     output: impl Future<Output = T>,
     impatient: Arc<Notify>,
+    told: Told,
 ) {
-    tokio::select! {
-        _closed = output => {}
-        () = impatient.notified() => {}
-    }
-    if let Ok(status) = child.wait().await {
-        let _gone = events.send(Event::End(status.into_raw())).await;
+    let mut ending = async || {
+        if let Ok(status) = child.wait().await {
+            let _gone = events.send(Event::End(status.into_raw())).await;
+        }
+    };
+    match told {
+        Told::AtOnce => {
+            tokio::join!(output, ending());
+        }
+        Told::BehindOutput => {
+            tokio::select! {
+                _closed = output => {}
+                () = impatient.notified() => {}
+            }
+            ending().await;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -33,6 +33,16 @@ impl Sandbox {
     /// A home for its user, without the files of this machine's.
     pub(super) fn home(&self) -> String {
         self.directory.path().display().to_string()
+    }
+
+    /// Where it keeps what is its own.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// How many of its processes live.
+    pub(super) fn living(&self) -> usize {
+        self.processes().len()
     }
 
     fn processes(&self) -> Vec<u32> {

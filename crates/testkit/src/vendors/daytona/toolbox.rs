@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::pty::{Pty, Viewer};
 use super::{Lodging, Vendor, Vendors, error, no_such};
 use crate::vendors::locked;
-use crate::vendors::program::{Event, Io, Order, Program};
+use crate::vendors::program::{Event, Io, Order, Program, Told};
 
 /// What a client offers to be told how a shell ended.
 const EXIT_CONTROL: &str = "X-Daytona-Pty-Exit-Control";
@@ -55,7 +55,7 @@ pub(super) async fn execute(
     let argv = ["sh", "-c", "exec 2>&1; eval \"$0\"", command].map(str::to_owned).into();
     let cwd = order["cwd"].as_str().unwrap_or("/").to_owned();
     let order_limit = Duration::from_secs(order["timeout"].as_u64().unwrap_or(COMMAND_LIMIT));
-    let order = Order { argv, cwd: Some(cwd), env, io: Io::Pipes { stdin: false } };
+    let order = Order { argv, cwd: Some(cwd), env, io: Io::Pipes { stdin: false }, told: Told::BehindOutput };
     let (program, mut events) = match Program::start(&order, &lodging.sandbox.mark()) {
         Ok(started) => started,
         Err(failed) => return error(StatusCode::BAD_REQUEST, &failed.to_string()),
@@ -196,7 +196,7 @@ pub(super) async fn create_connect(
     // A login shell closes what has one digit, also what its programs are found by.
     let argv = ["bash", "-c", "exec 63<&9 9<&-; exec bash -i -l"].map(str::to_owned).into();
     let cwd = query.get("cwd").cloned().or_else(|| Some("/".to_owned()));
-    let order = Order { argv, cwd, env, io: Io::Tty(cols, rows) };
+    let order = Order { argv, cwd, env, io: Io::Tty(cols, rows), told: Told::BehindOutput };
     match Pty::start(&order, &lodging, (cols, rows)) {
         Ok((pty, events)) => {
             let faults = locked(&vendor.faults).clone();

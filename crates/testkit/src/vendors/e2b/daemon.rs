@@ -19,13 +19,15 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Faults, Vendor, Vendors};
 use crate::vendors::locked;
-use crate::vendors::program::{Event, Io, Order, Program, Stream};
+use crate::vendors::program::{Event, Io, Order, Program, Stream, Told};
 use crate::vendors::sandbox::Sandbox;
 
 /// One sandbox, and the programs in it.
 #[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) token: String,
+    /// What whoever made it wrote on it.
+    pub(super) metadata: Value,
     /// Variables of all its programs.
     env: BTreeMap<String, String>,
     sandbox: Sandbox,
@@ -51,9 +53,9 @@ const EVENTS: usize = 64;
 const END_KEPT: Duration = Duration::from_secs(30);
 
 impl Daemon {
-    pub(super) fn new(token: String, env: BTreeMap<String, String>) -> Self {
+    pub(super) fn new(token: String, env: BTreeMap<String, String>, metadata: Value) -> Self {
         let (sandbox, running, gone) = (Sandbox::new(), Mutex::default(), watch::Sender::new(false));
-        Self { token, env, sandbox, running, gone }
+        Self { token, env, metadata, sandbox, running, gone }
     }
 
     /// Ends everything in it.
@@ -92,7 +94,7 @@ impl Daemon {
             Value::Null => Io::Pipes { stdin: order["stdin"].as_bool().unwrap_or(true) },
             size => Io::Tty(number(&size["cols"]).unwrap_or(80), number(&size["rows"]).unwrap_or(24)),
         };
-        let program = Order { argv, cwd, env, io };
+        let program = Order { argv, cwd, env, io, told: Told::BehindOutput };
         let (program, events) = Program::start(&program, &self.sandbox.mark())
             .map_err(|error| Failure("internal", error.to_string()))?;
         let (listener, heard) = mpsc::channel(EVENTS);

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 use super::state::{Tab, Workspace, line};
-use crate::vendors::program::{Event, Io, Order, Program};
+use crate::vendors::program::{Event, Io, Order, Program, Told};
 use crate::vendors::sandbox::Sandbox;
 
 /// A pane's size.
@@ -79,8 +79,13 @@ impl Shared {
             std::env::vars().filter(|(name, _)| matches!(name.as_str(), "PATH" | "HOME" | "LANG")).collect();
         env.insert("TERM".to_owned(), "xterm-256color".to_owned());
         env.insert("PS1".to_owned(), "pane$ ".to_owned());
-        let order =
-            Order { argv: vec!["sh".to_owned()], cwd: Some(cwd.clone()), env, io: Io::Tty(SIZE.0, SIZE.1) };
+        let order = Order {
+            argv: vec!["sh".to_owned()],
+            cwd: Some(cwd.clone()),
+            env,
+            io: Io::Tty(SIZE.0, SIZE.1),
+            told: Told::BehindOutput,
+        };
         let sandbox = Sandbox::new();
         let (program, events) = Program::start(&order, &sandbox.mark()).map_err(|error| error.to_string())?;
         let program = Arc::new(program);
