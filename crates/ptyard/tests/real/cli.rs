@@ -25,8 +25,6 @@ pub(crate) struct Cli {
     pub(crate) trust: Option<&'static str>,
     /// The keys that let a command run once.
     pub(crate) approve: &'static str,
-    /// The keys that let a tool of ptyard's own be called, where it asks.
-    pub(crate) approve_tool: Option<&'static str>,
     /// The keys that stop a turn.
     pub(crate) interrupt: &'static [&'static str],
     /// The keys that empty the composer, where an interrupted prompt comes back to it.
@@ -40,7 +38,6 @@ pub(crate) const CODEX: &Cli = &Cli {
     provider: "codex",
     client: "codex",
     once: &["codex", "exec", "--dangerously-bypass-approvals-and-sandbox"],
-    approve_tool: None,
     env: &[("MODEL_KEY", "none")],
     settle: settle_codex,
     url_variable: None,
@@ -56,7 +53,6 @@ pub(crate) const OPENCODE: &Cli = &Cli {
     provider: "opencode_cli",
     client: "opencode",
     once: &["opencode", "run"],
-    approve_tool: None,
     env: &[
         ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
@@ -77,7 +73,6 @@ pub(crate) const CLAUDE: &Cli = &Cli {
     provider: "claude_code",
     client: "claude-code",
     once: &["claude", "--allowedTools", "mcp__ptyard", "--print"],
-    approve_tool: None,
     env: &[
         ("ANTHROPIC_API_KEY", "sk-ant-none-0000000000000000000000"),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),

@@ -23,16 +23,21 @@ pub(crate) fn a_client_starts_a_program_and_types_into_it(cli: &'static Cli) {
     yard.model.on("start it", calls("exec_command", started, "It runs."));
     yard.once("Please start it.");
     let result = yard.model.wait("start it", |asked| asked.result.is_some()).result.unwrap();
-    eprintln!("XX {}", yard.json(&["list"]));
-    let (_, session) = result.split_once("session ID ").unwrap_or_else(|| panic!("{result}"));
-    let session: u32 = session.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    let session = session_of(&result);
 
     let typed = json!({"session_id": session, "chars": "äöü €\n", "yield_time_ms": 10_000});
     yard.model.on("tell it", calls("write_stdin", typed, "It was told."));
     yard.once("Please tell it.");
     let result = yard.model.wait("tell it", |asked| asked.result.is_some()).result.unwrap();
     assert!(result.contains("it was told äöü €"), "{result}");
-    assert!(result.contains("exited with code 3"), "{result}");
+    assert!(result.contains("exited with code 3") || result.contains(r#""code":3,"#), "{result}");
+}
+
+/// The session in a result: some clients give the model the text, others the document that comes with it.
+fn session_of(result: &str) -> u32 {
+    let after = ["session ID ", r#""session_id":"#].iter().find_map(|before| result.split_once(before));
+    let (_, after) = after.unwrap_or_else(|| panic!("{result}"));
+    after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
 /// Two agents send each other a message, each with the tool of its own CLI.
@@ -47,17 +52,9 @@ pub(crate) fn two_agents_send_each_other_messages(cli: &'static Cli) {
     yard.model.on("tell the other", calls("send_message", there, "Told."));
     yard.model.on("word from the first", calls("send_message", back, "Answered."));
     yard.send("Please tell the other.");
-    if let Some(keys) = cli.approve_tool {
-        for (name, prompt) in [("agent", "tell the other"), ("other", "word from the first")] {
-            yard.model.wait_asked(prompt);
-            yard.becomes_as(name, "waiting_user_answer");
-            let answered = yard.json(&["answer", name, "--keys", keys]);
-            assert!(answered["error"].is_null(), "{answered}");
-        }
-    }
     yard.model.wait_asked("word from the second");
     let mail = |name: &str| yard.json(&["inbox", name, "--all"]);
-    assert_eq!(mail("other")[0]["sender"]["id"], first.as_str(), "{}", mail("other"));
-    assert_eq!(mail("agent")[1]["sender"]["id"], second.as_str(), "{}", mail("agent"));
+    assert_eq!(mail("other")[0]["from"], first.as_str(), "{}", mail("other"));
+    assert_eq!(mail("agent")[1]["from"], second.as_str(), "{}", mail("agent"));
     assert_eq!(yard.model.count("A word from the"), 2, "{:?}", yard.model.prompts());
 }
