@@ -119,11 +119,7 @@ impl Yard {
         assert_eq!(reply["agent"]["provider"], self.cli.provider, "{reply}");
     }
 
-    /// What the agent does, with the reasons.
-    pub(crate) fn status(&self) -> Value {
-        self.status_of("agent")
-    }
-
+    /// What an agent does, with the reasons.
     fn status_of(&self, name: &str) -> Value {
         self.json(&["status", name, "--explain"])
     }
