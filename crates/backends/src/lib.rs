@@ -7,12 +7,20 @@
     doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
 )]
 #![cfg_attr(
+    feature = "cloudflare",
+    doc = "| [`cloudflare`] | `cloudflare`, `cloudflare:sandbox=ID` | the vendor's bridge and its terminals |"
+)]
+#![cfg_attr(
     feature = "tmux",
     doc = "| [`tmux`] | `tmux`, `tmux:SESSION`, `tmux:SESSION:WINDOW.PANE` | control mode |"
 )]
 #![cfg_attr(
     feature = "e2b",
     doc = "| [`e2b`] | `e2b:TEMPLATE`, `e2b:sandbox=ID` | the vendor's API and daemon |"
+)]
+#![cfg_attr(
+    feature = "herdr",
+    doc = "| [`herdr`] | `herdr`, `herdr:SESSION` | its command line and event socket |"
 )]
 #![cfg_attr(
     feature = "modal",
@@ -32,12 +40,16 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(feature = "cloudflare")]
+pub mod cloudflare;
 #[cfg(feature = "daytona")]
 pub mod daytona;
 #[cfg(feature = "docker")]
 pub mod docker;
 #[cfg(feature = "e2b")]
 pub mod e2b;
+#[cfg(feature = "herdr")]
+pub mod herdr;
 #[cfg(feature = "modal")]
 pub mod modal;
 #[cfg(feature = "remote")]

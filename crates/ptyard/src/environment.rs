@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, PipeReader, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::sync::OnceLock;
+
+use ptyard_server::Ground;
+use rustix::io::FdFlags;
 
 use crate::failure::Failure;
 
@@ -53,6 +58,7 @@ pub(crate) fn of_caller() -> BTreeMap<String, String> {
 
 /// What a server needs to run at all, and where its places elsewhere are: addresses and paths, no keys.
 const OF_PLACES: &[&str] = &[
+    "CAO_HOME_DIR",
     "DOCKER_CERT_PATH",
     "DOCKER_HOST",
     "DOCKER_TLS_VERIFY",
@@ -60,6 +66,22 @@ const OF_PLACES: &[&str] = &[
     "RUST_BACKTRACE",
     "TMUX_TMPDIR",
 ];
+
+/// What the variables of vendors of sandboxes begin with. A server has them from a pipe: keys are among them.
+const OF_VENDORS: &[&str] = &["BL_", "CLOUDFLARE_SANDBOX_", "DAYTONA_", "E2B_", "MODAL_"];
+
+/// What a server was given besides its environment.
+static GIVEN: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
+/// What a place elsewhere is told of a variable.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    let given = GIVEN.get().and_then(|given| given.get(name).cloned());
+    given.or_else(|| env::var(name).ok())
+}
+
+fn is_a_vendors(name: &str) -> bool {
+    OF_VENDORS.iter().any(|start| name.starts_with(start))
+}
 
 /// Whether a server keeps `name`. Every program of the server's user can read the server's environment in `/proc`, so it
 /// holds no more than it needs.
@@ -69,19 +91,55 @@ fn is_kept_by_a_server(name: &OsStr) -> bool {
     needed || name.starts_with("PTYARD_") || OF_PLACES.contains(&name)
 }
 
-/// Replaces this process with itself in an environment without whatever a server does not need: a variable that was
-/// only removed would still stand in `/proc`. Returns when nothing is to be left behind, or why it cannot be.
-pub(crate) fn leave_behind_secrets() -> io::Result<()> {
-    if env::vars_os().all(|(name, _)| is_kept_by_a_server(&name)) {
+/// Has a server begin in an environment without whatever it does not need: a variable that was only removed would still
+/// stand in `/proc`. Returns in the server itself, and with the reason where that cannot be had.
+///
+/// In the background the server is another process than the one that was started, and that one ends: whoever started it
+/// has no server among its descendants. Hosts of MCP servers end all of those when they leave.
+pub(crate) fn leave_caller(ground: Ground) -> io::Result<()> {
+    if ground == Ground::Foreground && env::vars_os().all(|(name, _)| is_kept_by_a_server(&name)) {
         return Ok(());
     }
+    let given = give()?;
     let mut args = env::args_os();
-    let mut clean = Command::new(env::current_exe()?);
+    let mut server = Command::new(env::current_exe()?);
     if let Some(name) = args.next() {
-        clean.arg0(name);
+        server.arg0(name);
     }
-    clean.args(args).env_clear().envs(env::vars_os().filter(|(name, _)| is_kept_by_a_server(name)));
-    Err(clean.exec())
+    server.args(args).arg("--given").arg(given.as_raw_fd().to_string());
+    server.env_clear().envs(env::vars_os().filter(|(name, _)| is_kept_by_a_server(name)));
+    match ground {
+        Ground::Foreground => Err(server.exec()),
+        Ground::Background => {
+            let _it_goes_on = server.spawn()?;
+            std::process::exit(0);
+        }
+    }
+}
+
+/// The variables of vendors, in a pipe that the next program finds open.
+fn give() -> io::Result<PipeReader> {
+    let of_vendors: BTreeMap<String, String> = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| is_a_vendors(name))
+        .collect();
+    let (reader, mut writer) = io::pipe()?;
+    // More than a pipe takes is refused: nobody reads yet.
+    rustix::io::ioctl_fionbio(&writer, true)?;
+    writer.write_all(&serde_json::to_vec(&of_vendors)?)?;
+    rustix::io::fcntl_setfd(&reader, FdFlags::empty())?;
+    Ok(reader)
+}
+
+/// Takes what [`leave_caller`] gave.
+///
+/// # Errors
+/// When there is nothing of the kind.
+pub(crate) fn take_given(number: RawFd) -> io::Result<()> {
+    let pipe = ptyard_terminal::local::inherited(number)?;
+    let given = serde_json::from_reader(pipe)?;
+    GIVEN.get_or_init(|| given);
+    Ok(())
 }
 
 /// One `--env`: `NAME=VALUE`, or `NAME` to take the caller's value.

@@ -44,6 +44,8 @@ pub(crate) struct ServeOptions {
     pub(crate) begin: Begin,
     /// A loopback address to listen on as well.
     pub(crate) listen: Option<SocketAddr>,
+    /// A loopback address for the clients of CLI Agent Orchestrator.
+    pub(crate) cao: Option<SocketAddr>,
     /// How much it logs, and its keeper.
     pub(crate) log: Option<LogFilter>,
 }
@@ -156,6 +158,7 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
     let config = ServerConfig {
         socket: state.socket(),
         listen: options.listen.or(left),
+        cao: options.cao.map(places::cao),
         ground: options.ground,
         ..ServerConfig::in_state(state.dir().to_owned())
     };
@@ -176,6 +179,9 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
     });
     if let Some(address) = server.tcp_address() {
         tracing::info!(%address, "listening; the token is in the state directory's file `token`");
+    }
+    if let Some(address) = server.cao_address() {
+        tracing::info!(cao = %address, "listening for clients of CLI Agent Orchestrator");
     }
     watcher.ready();
     Ok(server.serve(stop).await)

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -61,6 +62,27 @@ impl State {
     /// Locked by the server as long as it lives; names its process id.
     pub(crate) fn server_lock(&self) -> PathBuf {
         self.0.join("lock")
+    }
+
+    /// The mark of this state directory, which stands on what its servers make elsewhere: letters and digits, drawn once.
+    pub(crate) fn mark(&self) -> std::io::Result<String> {
+        let file = self.0.join("mark");
+        match std::fs::read_to_string(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            mark => return mark,
+        }
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(std::io::Error::other)?;
+        let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Whole or not at all.
+        let new = self.0.join("mark.new");
+        let mut written =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        written.write_all(mark.as_bytes())?;
+        written.sync_all()?;
+        std::fs::rename(new, file)?;
+        File::open(&self.0)?.sync_all()?;
+        Ok(mark)
     }
 
     /// Makes the directory (0700) if it is missing, and refuses one of another user.

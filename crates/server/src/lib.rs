@@ -6,10 +6,11 @@
 //! The way a request goes: `listen` opens the sockets, `connection` serves one peer, `gate` lets it in (a TCP peer
 //! needs the token; a Unix peer has proved its user), `routes` translates the call with `translate`, and a window
 //! leaves through `handover`, which moves the cursor in the step that gives the last bytes to the connection. A
-//! WebSocket lives on as a `viewer`.
+//! WebSocket lives on as a `viewer`. Another program's clients come in through a listener and routes of their own, `cao`.
 //! Whatever goes wrong leaves through `error`, as an [`api::ErrorReply`].
 
 pub mod api;
+mod cao;
 mod connection;
 mod error;
 mod extract;
@@ -25,6 +26,7 @@ mod stop;
 mod translate;
 mod viewer;
 
+pub use cao::{CAO_ADDRESS, CaoConfig};
 pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;

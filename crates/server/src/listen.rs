@@ -12,7 +12,7 @@ use rustix::fs::Uid;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::gate::Gate;
+use crate::gate::{Gate, owner};
 use crate::peer::{Entrance, Socket};
 use crate::server::ServerError;
 
@@ -41,11 +41,13 @@ impl Listener {
                 (Socket::Unix(stream), entrance)
             }
             Self::Tcp(listener, gate) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, peer) = listener.accept().await?;
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "answers may be late: TCP_NODELAY");
                 }
-                (Socket::Tcp(stream), Entrance::Tcp(Arc::clone(gate)))
+                let may_enter = gate.asks_for_token() || owner::may_enter(peer, stream.local_addr()?);
+                let entrance = if may_enter { Entrance::Tcp(Arc::clone(gate)) } else { Entrance::Stranger };
+                (Socket::Tcp(stream), entrance)
             }
         };
         if let Err(error) = sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES) {

@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::api::stream::ClientNote;
-use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windows};
+use crate::routes::{agents, events, flows, leftovers, life, look, mail, meta, stream, windows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -59,6 +59,7 @@ use crate::routes::{agents, events, flows, life, look, mail, meta, stream, windo
         mail::cancel,
         mail::retry,
         events::events,
+        leftovers::sweep,
         meta::version,
         meta::openapi,
         meta::stop,
@@ -120,7 +121,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 40);
+        assert_eq!(paths.len(), 41);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];

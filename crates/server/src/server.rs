@@ -11,6 +11,7 @@ use ptyard_core::ErrorCode;
 use ptyard_yard::Yard;
 use tokio::sync::Semaphore;
 
+use crate::cao::{self, Cao, CaoConfig};
 use crate::connection;
 use crate::gate::Gate;
 use crate::gate::host::Hosts;
@@ -40,6 +41,8 @@ pub struct ServerConfig {
     pub socket: PathBuf,
     /// A loopback address to listen on as well; port 0 takes any free port.
     pub listen: Option<SocketAddr>,
+    /// Whether, and how, the clients of CLI Agent Orchestrator are served as well.
+    pub cao: Option<CaoConfig>,
     /// The file with the token of TCP peers; made when it is needed and missing.
     pub token: PathBuf,
     /// Where it was started.
@@ -72,6 +75,7 @@ impl ServerConfig {
             socket: state.join("ptyard.sock"),
             token: state.join("token"),
             listen: None,
+            cao: None,
             state,
             ground: Ground::Foreground,
         }
@@ -145,7 +149,28 @@ pub struct Server {
     unix: Listener,
     tcp: Option<Listener>,
     tcp_address: Option<SocketAddr>,
+    cao: Option<CaoDoor>,
     name: SocketName,
+}
+
+/// Where the clients of CLI Agent Orchestrator come in.
+struct CaoDoor {
+    listener: Listener,
+    address: SocketAddr,
+    router: Router,
+}
+
+impl CaoDoor {
+    fn open(mut config: CaoConfig, yard: &Yard, stop: &Stop) -> Result<Self, ServerError> {
+        let listener = listen::tcp(config.address)?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| ServerError::Listen { address: config.address, source })?;
+        config.address = address;
+        let gate = Arc::new(Gate::without_token(Hosts::of(address)));
+        let router = cao::router(Cao::new(yard.clone(), config, stop.clone()));
+        Ok(Self { listener: Listener::Tcp(listener, gate), address, router })
+    }
 }
 
 impl Server {
@@ -169,6 +194,7 @@ impl Server {
         };
         let (unix, name) = listen::unix(&config.socket)?;
         let stop = Stop::new();
+        let cao = config.cao.map(|cao| CaoDoor::open(cao, &yard, &stop)).transpose()?;
         let shared = Shared {
             yard: yard.clone(),
             state: config.state.into(),
@@ -183,6 +209,7 @@ impl Server {
             unix: Listener::Unix(unix),
             tcp,
             tcp_address,
+            cao,
             name,
         })
     }
@@ -199,6 +226,12 @@ impl Server {
         self.tcp_address
     }
 
+    /// The TCP address at which the clients of CLI Agent Orchestrator are served, with the port the system chose.
+    #[must_use]
+    pub fn cao_address(&self) -> Option<SocketAddr> {
+        self.cao.as_ref().map(|door| door.address)
+    }
+
     /// Serves until `shutdown` is ready or a client asked for the stop; returns when everything has ended.
     ///
     /// The end goes: no more connections; the yard ends its programs; whoever waits for one or watches it hears of its
@@ -206,12 +239,14 @@ impl Server {
     /// cut then. For another server that takes over, no program is ended, and whoever waits is answered at once.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Served {
         let mut gates = Vec::new();
-        let listeners = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
-        for (listener, most) in listeners {
-            let Some(listener) = listener else { continue };
+        let own = [(Some(self.unix), MAX_UNIX_CONNECTIONS), (self.tcp, MAX_TCP_CONNECTIONS)];
+        let own = own
+            .into_iter()
+            .filter_map(|(listener, most)| listener.map(|listener| (listener, most, self.router.clone())));
+        let cao = self.cao.map(|door| (door.listener, MAX_TCP_CONNECTIONS, door.router));
+        for (listener, most, router) in own.chain(cao) {
             let places = Arc::new(Semaphore::new(most));
-            let taking =
-                connection::accept(listener, Arc::clone(&places), self.router.clone(), self.stop.clone());
+            let taking = connection::accept(listener, Arc::clone(&places), router, self.stop.clone());
             gates.push((tokio::spawn(taking), places, most));
         }
         tokio::select! {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ptyard_core::turn::Evidence;
 use ptyard_core::{ErrorCode, Exit, Limit, Size, TerminalId};
 use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios};
 
@@ -218,6 +219,12 @@ pub trait Backend: Send + Sync {
     /// Gives it this machine's own backend, for programs that carry its connections. Called before anything is started.
     fn stand_on(&self, _local: &Arc<dyn Backend>) {}
 
+    /// What servers of this state made at the backend's places and is still there, whoever owns it: so that what a server
+    /// that died left behind can be ended.
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Takes up a program that an earlier server started at this place. It does not wait: whether the program is there is
     /// seen when its streams are used, and one that is not ends `lost`. Dropped, it is ended like any other. `None` when
     /// nothing outlives a server here.
@@ -232,6 +239,16 @@ pub trait Source: Send {
     ///
     /// `Pending` means "no data yet" and nothing else.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+/// Something that was made at a place for a terminal.
+pub struct Creation {
+    /// What, in words: `sandbox i0123`.
+    pub what: String,
+    /// For which terminal; `None` when that was written down and cannot be read.
+    pub owner: Option<TerminalId>,
+    /// Ends it with all that runs in it, once it is polled.
+    pub end: BoxFuture<'static, Result<(), StartError>>,
 }
 
 /// Input of a program.
@@ -333,6 +350,12 @@ pub trait Control: Send {
 
     /// Ready with the size whenever somebody else has changed it: the place, or a person who looks on.
     fn poll_size(&mut self, _cx: &mut Context<'_>) -> Poll<Size> {
+        Poll::Pending
+    }
+
+    /// Ready with what the place says of the agent that runs here, whenever that is news; its order is its
+    /// [`Position`](ptyard_core::turn::Position). What nobody takes is bounded by whoever keeps it, and the newest is kept.
+    fn poll_evidence(&mut self, _cx: &mut Context<'_>) -> Poll<Evidence> {
         Poll::Pending
     }
 

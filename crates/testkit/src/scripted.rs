@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use ptyard_core::turn::Evidence;
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{
     Backend, BoxFuture, Control, ControlError, KillReport, Questions, Signal, Sink, Source, StartError,
@@ -28,6 +29,7 @@ struct State {
     descendants: u32,
     tty: Option<TtyState>,
     foreground: Option<String>,
+    said: VecDeque<Evidence>,
     dropped: bool,
     wakers: Vec<Waker>,
 }
@@ -123,6 +125,11 @@ impl Script {
     /// The name of the program in the foreground.
     pub fn set_foreground(&self, name: &str) {
         self.change(|state| state.foreground = Some(name.to_owned()));
+    }
+
+    /// Its place says this of the agent.
+    pub fn place_says(&self, evidence: Evidence) {
+        self.change(|state| state.said.push_back(evidence));
     }
 
     /// Kills wait for `gate` before they do anything.
@@ -284,6 +291,15 @@ impl Control for Controls {
 
     fn descendants(&mut self) -> u32 {
         self.0.lock().descendants
+    }
+
+    fn poll_evidence(&mut self, cx: &mut Context<'_>) -> Poll<Evidence> {
+        let mut state = self.0.lock();
+        if let Some(evidence) = state.said.pop_front() {
+            return Poll::Ready(evidence);
+        }
+        state.wakers.push(cx.waker().clone());
+        Poll::Pending
     }
 
     fn tty_state(&mut self) -> Option<TtyState> {

@@ -19,6 +19,7 @@ mod ids;
 pub mod inbox;
 mod keys;
 mod lane;
+pub mod leftovers;
 mod life;
 mod limits;
 mod observe;

@@ -29,6 +29,9 @@ fn is_for_now(error: &YardError) -> bool {
 impl Yard {
     /// Finds every terminal there was, with its ids. Those whose programs are still there go on; the others are past.
     pub(crate) fn find_earlier_terminals(&self) -> Result<(), YardError> {
+        if let Err(error) = self.inner.state.sweep() {
+            tracing::warn!(%error, "what removals left is not removed");
+        }
         let backends = self.inner.backends.values();
         let mut running: HashMap<TerminalId, Earlier> =
             backends.flat_map(|backend| backend.earlier()).map(|earlier| (earlier.id, earlier)).collect();

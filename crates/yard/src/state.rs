@@ -80,6 +80,11 @@ impl StateDir {
         self.root.join("terminals").join(id.to_string())
     }
 
+    /// Removes what interrupted removals left.
+    pub(crate) fn sweep(&self) -> Result<(), YardError> {
+        Ok(ptyard_terminal::log::sweep(&self.root.join("terminals"))?)
+    }
+
     /// The terminals there are directories of, oldest first.
     pub(crate) fn terminals(&self) -> Result<Vec<TerminalId>, YardError> {
         let directory = self.root.join("terminals");

@@ -50,11 +50,20 @@ pub(super) async fn remove(engine: &Engine, id: &str) {
     }
 }
 
-pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Result<Started, StartError> {
+pub(super) async fn start(
+    engine: Engine,
+    image: String,
+    mark: Option<&str>,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
     let tty = matches!(spec.io, Io::Tty(_));
     let has_stdin = has_stdin(spec.io);
     // A container of one's own can be held to both.
     let ceilings = spec.ceilings;
+    let mut labels = json!({ (super::TERMINAL_LABEL): spec.id.to_string() });
+    if let Some(mark) = mark {
+        labels[super::STATE_LABEL] = json!(mark);
+    }
     let order = json!({
         "Image": image,
         "Entrypoint": [],
@@ -67,7 +76,7 @@ pub(super) async fn start(engine: Engine, image: String, spec: StartSpec) -> Res
         "AttachStdin": has_stdin,
         "AttachStdout": true,
         "AttachStderr": true,
-        "Labels": { (super::TERMINAL_LABEL): spec.id.to_string() },
+        "Labels": labels,
         "HostConfig": {
             "Init": true,
             "AutoRemove": true,

@@ -25,10 +25,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Method;
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, Earlier, EndsWith, Grounds, Io, KillReach, MissingDirectory,
-    Orphan, SizeKnown, StartError, StartSpec, Started, Stdin,
+    Abilities, Backend, BoxFuture, CodeKnown, Creation, Earlier, EndsWith, Grounds, Io, KillReach,
+    MissingDirectory, Orphan, SizeKnown, StartError, StartSpec, Started, Stdin,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +39,9 @@ use self::engine::Engine;
 use self::inside::Inside;
 use self::streams::Framing;
 use crate::shared::{start_error, undisturbed};
+
+/// The label with the mark of a server's state.
+const STATE_LABEL: &str = "ptyard.state";
 
 /// The label by which a container of ours is known.
 const TERMINAL_LABEL: &str = "ptyard.terminal";
@@ -50,6 +54,8 @@ const CONTAINER: &str = "container=";
 pub struct Docker {
     engine: Engine,
     place: Place,
+    /// Of the server's state, on all that is made.
+    mark: Option<Arc<str>>,
 }
 
 /// Where in the engine.
@@ -67,7 +73,45 @@ impl Docker {
     /// The engine at this address. Nothing is asked of it yet.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        Self { engine: Engine::new(address), place: Place::None }
+        Self { engine: Engine::new(address), place: Place::None, mark: None }
+    }
+
+    /// The same, with a mark of a server's state on all that is made.
+    #[must_use]
+    pub fn marked(self, mark: &str) -> Self {
+        Self { mark: Some(mark.into()), ..self }
+    }
+
+    /// The containers with our mark. An engine that is not there has none.
+    async fn containers(&self) -> Result<Vec<Creation>, StartError> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Listed {
+            id: String,
+            labels: BTreeMap<String, String>,
+        }
+        let Some(mark) = &self.mark else { return Ok(Vec::new()) };
+        let filters = json!({ "label": [format!("{STATE_LABEL}={mark}")] }).to_string();
+        let path = format!("/containers/json?all=true&filters={}", escaped(&filters));
+        let listed = self.engine.get::<Vec<Listed>>(&path).await;
+        let listed = listed.map_err(|error| error.of_start(ErrorCode::BackendUnreachable))?;
+        let made = |Listed { id, labels }: Listed| {
+            let engine = self.engine.clone();
+            Creation {
+                what: format!("container {}", id.get(..12).unwrap_or(&id)),
+                owner: labels.get(TERMINAL_LABEL).and_then(|id| id.parse().ok()),
+                end: Box::pin(async move {
+                    let path = format!("/containers/{id}?force=true&v=true");
+                    match engine.order(Method::DELETE, &path).await {
+                        Err(error) if !error.is_not_found() => {
+                            Err(error.of_start(ErrorCode::BackendUnreachable))
+                        }
+                        _ => Ok(()),
+                    }
+                }),
+            }
+        };
+        Ok(listed.into_iter().map(made).collect())
     }
 
     /// What engine answers: its name and version.
@@ -117,8 +161,12 @@ impl Backend for Docker {
                 ErrorCode::InvalidArgument,
                 "docker needs an image or a container: docker:IMAGE or docker:container=NAME",
             )),
-            _ => Ok(Arc::new(Self { engine: self.engine.clone(), place })),
+            _ => Ok(Arc::new(Self { place, ..Self::clone(&self) })),
         }
+    }
+
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        Box::pin(self.containers())
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
@@ -129,10 +177,10 @@ impl Backend for Docker {
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
-        let (engine, place) = (self.engine.clone(), self.place.clone());
+        let Self { engine, place, mark } = self.clone();
         Box::pin(undisturbed(async move {
             match place {
-                Place::Image(image) => container::start(engine, image, spec).await,
+                Place::Image(image) => container::start(engine, image, mark.as_deref(), spec).await,
                 Place::Container(name) => exec::start(engine, name, spec).await,
                 Place::None => {
                     Err(start_error(ErrorCode::InvalidArgument, "docker needs an image or a container"))

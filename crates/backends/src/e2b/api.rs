@@ -1,5 +1,6 @@
 //! The vendor's own API: sandboxes are made, found, kept and removed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ const MAKE_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long any other call may take.
 const CALL_LIMIT: Duration = Duration::from_secs(20);
+
+/// In a sandbox's metadata: the terminal it was made for, and the mark of the state of the server that made it.
+const TERMINAL_KEY: &str = "ptyard-terminal";
+const STATE_KEY: &str = "ptyard-state";
 
 /// Where the daemon of a sandbox listens.
 const DAEMON_PORT: u16 = 49983;
@@ -87,12 +92,41 @@ impl Api {
         Ok(all.len())
     }
 
+    /// The sandboxes with this mark, each with the terminal it was made for.
+    pub(super) async fn marked(&self, mark: &str) -> Result<Vec<(String, Option<TerminalId>)>, CallError> {
+        #[derive(Deserialize)]
+        struct Listed {
+            #[serde(rename = "sandboxID")]
+            id: String,
+            #[serde(default)]
+            metadata: BTreeMap<String, String>,
+        }
+        // The value of the parameter is itself a list of parameters.
+        let path = format!("/sandboxes?metadata={STATE_KEY}%3D{mark}");
+        let answer = self.call(Method::GET, &path, None, Again::Always, CALL_LIMIT).await?;
+        let all: Vec<Listed> = serde_json::from_slice(&answer).map_err(CallError::garbled)?;
+        // Whatever the vendor understood: what has another mark is not ours to end.
+        let ours =
+            all.into_iter().filter(|listed| listed.metadata.get(STATE_KEY).is_some_and(|it| it == mark));
+        let owner = |listed: &Listed| listed.metadata.get(TERMINAL_KEY)?.parse().ok();
+        Ok(ours.map(|listed| (listed.id.clone(), owner(&listed))).collect())
+    }
+
     /// Makes a sandbox. It may be there although the answer was lost; then its lease ends it.
-    pub(super) async fn make(&self, template: &str, id: TerminalId) -> Result<Sandbox, CallError> {
+    pub(super) async fn make(
+        &self,
+        template: &str,
+        mark: Option<&str>,
+        id: TerminalId,
+    ) -> Result<Sandbox, CallError> {
+        let mut metadata = json!({ TERMINAL_KEY: id.to_string() });
+        if let Some(mark) = mark {
+            metadata[STATE_KEY] = json!(mark);
+        }
         let order = json!({
             "templateID": template,
             "timeout": LEASE.as_secs(),
-            "metadata": { "ptyard-terminal": id.to_string() },
+            "metadata": metadata,
             "secure": true,
             "allow_internet_access": true,
             "autoPause": false,

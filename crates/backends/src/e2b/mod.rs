@@ -26,9 +26,9 @@ mod watch;
 
 use std::sync::Arc;
 
-use ptyard_core::ErrorCode;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
+    Abilities, Backend, BoxFuture, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
 };
 use tokio::sync::OnceCell;
 
@@ -46,6 +46,8 @@ pub struct E2b {
     settings: Settings,
     /// Made for the first call, and so is nothing that nobody needs.
     api: Arc<OnceCell<Api>>,
+    /// Of the server's state, on all that is made.
+    mark: Option<Arc<str>>,
     place: Where,
 }
 
@@ -64,7 +66,26 @@ impl E2b {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, api: Arc::default(), place: Where::Nowhere }
+        Self { settings, api: Arc::default(), mark: None, place: Where::Nowhere }
+    }
+
+    /// The same, with a mark of a server's state (letters and digits) on all that is made.
+    #[must_use]
+    pub fn marked(self, mark: &str) -> Self {
+        Self { mark: Some(mark.into()), ..self }
+    }
+
+    /// The sandboxes with our mark. Who has no key has made none.
+    async fn sandboxes(&self) -> Result<Vec<Creation>, StartError> {
+        let (Some(mark), Ok(_key)) = (&self.mark, self.settings.key()) else { return Ok(Vec::new()) };
+        let api = self.api().await?;
+        let marked = api.marked(mark).await.map_err(|error| error.of_start(&self.settings.api))?;
+        let creation = |(id, owner): (String, Option<TerminalId>)| {
+            let (what, api) = (format!("sandbox {id}"), api.clone());
+            let end = async move { api.remove(&id).await.map_err(|error| error.of_start("e2b")) };
+            Creation { what, owner, end: Box::pin(end) }
+        };
+        Ok(marked.into_iter().map(creation).collect())
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -125,8 +146,14 @@ impl Backend for E2b {
         Ok(Arc::new(Self { place, ..Self::clone(&self) }))
     }
 
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        Box::pin(self.sandboxes())
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let this = self.clone();
-        Box::pin(undisturbed(async move { start::start(this.api().await?, &this.place, spec).await }))
+        Box::pin(undisturbed(async move {
+            start::start(this.api().await?, this.mark.as_deref(), &this.place, spec).await
+        }))
     }
 }

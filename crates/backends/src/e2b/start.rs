@@ -22,14 +22,19 @@ use crate::shared::start_error;
 /// How long the daemon may take to say that the program runs.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<Started, StartError> {
+pub(super) async fn start(
+    api: &Api,
+    mark: Option<&str>,
+    place: &Where,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its template".to_owned()))?;
     if spec.argv.first().is_none_or(String::is_empty) {
         return Err(start_error(ErrorCode::InvalidArgument, "the argument list is empty"));
     }
     let (sandbox, whose) = match place {
-        Where::Template(template) => (api.make(template, spec.id).await, Whose::Ours),
+        Where::Template(template) => (api.make(template, mark, spec.id).await, Whose::Ours),
         Where::Sandbox(id) => (api.connect(id).await, Whose::Theirs),
         Where::Nowhere => {
             return Err(start_error(ErrorCode::InvalidArgument, "e2b needs a template or a sandbox"));

@@ -164,7 +164,8 @@ impl Api {
         let mut result = image.result.filter(is_known);
         if result.is_none() {
             let building = tokio::time::timeout(IMAGE_LIMIT, self.built(&image.image_id)).await;
-            result = Some(building.map_err(|_| CallError::too_late("the image was not built", IMAGE_LIMIT))??);
+            result =
+                Some(building.map_err(|_| CallError::too_late("the image was not built", IMAGE_LIMIT))??);
         }
         match result {
             Some(GenericResult { status, exception, .. }) if status != i32::from(GenericStatus::Success) => {

@@ -132,7 +132,9 @@ pub(super) async fn run(
         let (output, exit) = tokio::try_join!(exec.output(), exec.end(limit))?;
         Ok(Ran { output: String::from_utf8_lossy(&output).into_owned(), code: exit.code })
     };
-    tokio::time::timeout(limit, running).await.map_err(|_| CallError::too_late("no end of a script", limit))?
+    tokio::time::timeout(limit, running)
+        .await
+        .map_err(|_| CallError::too_late("no end of a script", limit))?
 }
 
 impl Exec {

@@ -20,6 +20,11 @@ pub(crate) trait Typist: Clone + Send + Sync + Unpin + 'static {
     /// Most that is typed at once, in bytes.
     const PIECE: usize;
 
+    /// Whether the next piece can be typed; what the last ones came to may only be known by now.
+    fn check(&self) -> Result<(), CallError> {
+        Ok(())
+    }
+
     /// Types; waits while the program does not read.
     fn send(&self, bytes: Vec<u8>) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
 
@@ -100,6 +105,7 @@ impl<T: Typist> Input<T> {
 impl<T: Typist> Sink for Input<T> {
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_taken(cx))
+            .and_then(|()| self.typist.check())
             .map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error.to_string()))?;
         let piece = &bytes[..bytes.len().min(T::PIECE)];
         if let Some(last) = piece.last() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ptyard_core::{ErrorCode, Size, TerminalId};
 use ptyard_terminal::backend::{KillReport, Signal, StartError, StartSpec, Target};
 
-use super::http::CallError;
+use super::http::{Again, CallError, call};
 use crate::shared::{look_after, start_error};
 
 /// How long a script may take, beyond the grace that is given to processes.
@@ -121,7 +121,9 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<KillReport, CallError>> + Send {
         async move {
             let tenths = look_after::tenths(grace);
-            self.look_after(id, &["kill", &tenths], grace + SCRIPT_LIMIT).await
+            // Twice is as good as once, and not at all would leave them for good.
+            let order = ["kill", &tenths];
+            call(Again::Always, || self.look_after(id, &order, grace + SCRIPT_LIMIT)).await
         }
     }
 
@@ -182,7 +184,10 @@ pub(crate) trait Lodging: Clone + Send + Sync + 'static {
 
     /// Looks whether the directory and the program are there, for vendors whose own shell would only say so in the
     /// program's output.
-    #[cfg_attr(not(any(feature = "e2b", feature = "modal")), expect(dead_code, reason = "some vendors tell it themselves"))]
+    #[cfg_attr(
+        not(any(feature = "e2b", feature = "modal")),
+        expect(dead_code, reason = "some vendors tell it themselves")
+    )]
     fn look(&self, spec: &StartSpec) -> impl Future<Output = Result<(), StartError>> + Send {
         let (program, cwd) = (spec.argv.first().cloned().unwrap_or_default(), spec.cwd.display().to_string());
         let mut env: BTreeMap<String, String> = BTreeMap::new();

@@ -6,7 +6,11 @@ pub(crate) mod control;
 pub mod credentials;
 pub(crate) mod http;
 pub(crate) mod input;
+#[cfg(feature = "cloudflare")]
+pub(crate) mod ledger;
 pub(crate) mod lodging;
 pub(crate) mod output;
+#[cfg(feature = "cloudflare")]
+pub(crate) mod replay;
 #[cfg(feature = "socket")]
 pub(crate) mod socket;

@@ -120,8 +120,6 @@ pub(crate) enum Word {
     Text(String),
     /// A message of bytes.
     Bytes(Bytes),
-    /// That this side closes.
-    Close,
 }
 
 /// A connection, with TLS or without.
@@ -276,6 +274,11 @@ pub(crate) struct Mouth {
 }
 
 impl Mouth {
+    /// Whether the connection took everything so far.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.words.is_closed()
+    }
+
     /// Says something, and waits until the connection has taken it. Given up while it waits, it may or may not be said.
     pub(crate) async fn say(&self, word: Word) -> Result<(), CallError> {
         let (taken, is_taken) = oneshot::channel();
@@ -305,7 +308,6 @@ async fn speak(
                 let message = match word {
                     Word::Text(text) => Message::Text(text.into()),
                     Word::Bytes(bytes) => Message::Binary(bytes),
-                    Word::Close => farewell(),
                 };
                 input.said.fetch_add(1, Ordering::AcqRel);
                 let said = sink.send(message).await.map_err(|error| broken(&error));
@@ -325,11 +327,8 @@ async fn speak(
             }
         }
     }
-    let _unheard = timeout(FAREWELL_LIMIT, sink.send(farewell())).await;
-}
-
-fn farewell() -> Message {
-    Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() }))
+    let farewell = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
+    let _unheard = timeout(FAREWELL_LIMIT, sink.send(Message::Close(Some(farewell)))).await;
 }
 
 /// The code of a close that has none.
@@ -375,6 +374,11 @@ impl Ear {
                 None => return Err(CallError::Broken("the connection ended without a word".to_owned())),
             }
         }
+    }
+
+    /// Whether the far side is known to have read all that was said.
+    pub(crate) fn is_all_read(&self) -> bool {
+        self.input.is_all_read()
     }
 
     fn limit(&self) -> Duration {

@@ -277,8 +277,14 @@ impl Ending {
                 }
             };
             let said = String::from_utf8_lossy(&behind[..length]);
+            let said_code = said.strip_prefix("end:");
+            if said_code.is_none() && said != DRAINED {
+                // What is said before the program begins is for somebody else.
+                output.extend(self.held.drain(..self.mark.len()));
+                continue;
+            }
             self.drained |= said == DRAINED;
-            code = code.or(said.strip_prefix("end:").and_then(|code| code.parse().ok()));
+            code = code.or(said_code.and_then(|code| code.parse().ok()));
             self.held.drain(..self.mark.len() + length + 1);
         }
         let length = self.held.len();
@@ -290,7 +296,7 @@ impl Ending {
     }
 
     /// Whether pipes that a tty carries were closed by all who held them.
-    #[cfg_attr(not(feature = "daytona"), expect(dead_code, reason = "only who carries pipes asks"))]
+    #[cfg_attr(not(feature = "socket"), expect(dead_code, reason = "only who carries pipes asks"))]
     pub(crate) const fn is_drained(&self) -> bool {
         self.drained
     }

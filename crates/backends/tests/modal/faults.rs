@@ -11,9 +11,7 @@ use ptyard_testkit::vendors::modal::{Break, Faults, ModalServer, Refusal, Wire};
 use tonic::Code;
 
 use crate::conformance::{backend, settings};
-use crate::stage::{
-    TTY, all_removed, end, finish, id, read_until, rest, spec, start, start_at, type_in,
-};
+use crate::stage::{TTY, all_removed, end, finish, id, read_until, rest, spec, start, start_at, type_in};
 
 const PIPES: Io = Io::Pipes(Stdin::Null);
 
@@ -103,7 +101,11 @@ async fn a_token_is_replaced_when_it_is_refused_and_before_its_end() {
     server.revoke_tokens();
     type_in(&mut started.sink, b"typed\n").await;
     read_until(&mut started, "<typed>").await;
-    assert_eq!(server.heard("TaskGetCommandRouterAccess") - before, 1, "one new token is enough for all calls");
+    assert_eq!(
+        server.heard("TaskGetCommandRouterAccess") - before,
+        1,
+        "one new token is enough for all calls"
+    );
     drop(started);
     // One that is good for two seconds is replaced after one and a half, and never refused.
     server.fail(|faults| faults.token_life = Some(Duration::from_secs(2)));

@@ -46,8 +46,7 @@ pub(crate) async fn start(server: &ModalServer, script: &str, io: Io) -> Result<
 /// All that is printed from now on.
 pub(crate) async fn rest(source: &mut Box<dyn Source>) -> String {
     let (mut all, mut room) = (Vec::new(), [0; 4096]);
-    while let Ok(read @ 1..) =
-        soon("output or its end", poll_fn(|cx| source.poll_read(cx, &mut room))).await
+    while let Ok(read @ 1..) = soon("output or its end", poll_fn(|cx| source.poll_read(cx, &mut room))).await
     {
         all.extend_from_slice(&room[..read]);
     }

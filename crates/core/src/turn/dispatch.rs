@@ -6,7 +6,7 @@ use super::evidence::Sight;
 use super::machine::{Draft, Eager, Life, MAX_ENTERS, OpenTurn, TurnMachine};
 use super::stage::Stage;
 use super::status::Status;
-use super::track::{Text, Write};
+use super::track::{Text, Track, Write};
 use crate::Moment;
 
 impl TurnMachine {
@@ -107,6 +107,9 @@ impl TurnMachine {
             return;
         }
         if let Some(write) = &mut self.write {
+            if write.mark.is_none() {
+                self.tracks.iter_mut().for_each(Track::enter_was_written);
+            }
             // What came after the first Enter is confirmation enough, also when a second one followed.
             write.mark.get_or_insert(mark);
             write.enters += 1;

@@ -13,9 +13,9 @@ use super::status::{BlockedOn, Status};
 pub enum Source {
     /// The end of the program.
     Exit,
-    /// The program's own report on the terminal (OSC 7501), or a backend that knows the agent.
+    /// The program's own report on the terminal (OSC 7501).
     Native,
-    /// A hook that the program runs.
+    /// A hook that the program runs, or a place that watches the agent itself.
     Hook,
     /// The title or the progress report of the window.
     Title,
@@ -52,7 +52,8 @@ impl std::fmt::Display for Source {
 pub enum Position {
     /// It was made from the output up to this offset of the log, in bytes.
     Offset(u64),
-    /// It is this one of a source that numbers its reports.
+    /// It is this one in the order of a source that has no offsets: by the source's own count of its reports, or by how
+    /// many writes came before it for certain.
     Sequence(u64),
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Track {
 /// What a source has said since the last write began.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct SinceWrite {
-    /// Where the source was when the write began.
+    /// Where the source was when the write began; for one without offsets, when its Enter was written.
     from: Option<Position>,
     /// Where it last said that the agent works.
     busy_at: Option<Position>,
@@ -123,6 +123,13 @@ impl Track {
     pub(super) fn begin_write(&mut self) {
         self.seen =
             SinceWrite { from: self.latest.as_ref().map(|latest| latest.position), ..SinceWrite::default() };
+    }
+
+    /// The first Enter was written. A source without offsets does not know the mark: what it said so far is from before.
+    pub(super) fn enter_was_written(&mut self) {
+        if let Some(at @ Position::Sequence(_)) = self.latest.as_ref().map(|latest| latest.position) {
+            self.seen.from = Some(at);
+        }
     }
 
     /// A person's draft was seen before it was submitted.

@@ -11,6 +11,17 @@ pub struct McpServer {
     pub name: String,
     /// How it is reached.
     pub transport: McpTransport,
+    /// Whether somebody is asked before a tool of it is called.
+    pub calls: Calls,
+}
+
+/// Whether somebody is asked before a tool of an MCP server is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// As the program's own settings say.
+    AsUsual,
+    /// Nobody: the server itself checks what its caller may do.
+    Unasked,
 }
 
 /// How an MCP server is reached.
@@ -80,6 +91,28 @@ pub(super) fn json(servers: &[McpServer], readers: Readers) -> String {
     json!({ "mcpServers": servers }).to_string()
 }
 
+/// `{"mcp": {...}}`, as OpenCode's configuration has them, for a file of mode 0600.
+pub(super) fn opencode(servers: &[McpServer]) -> String {
+    let (mut entries, mut permission) = (serde_json::Map::new(), serde_json::Map::new());
+    for server in servers {
+        let entry = match &server.transport {
+            McpTransport::Stdio { command, args, env, secret } => {
+                let command: Vec<&String> = std::iter::once(command).chain(args).collect();
+                let environment: BTreeMap<_, _> = env.iter().chain(secret).collect();
+                json!({ "type": "local", "command": command, "environment": environment, "enabled": true })
+            }
+            McpTransport::Http { url, headers } => {
+                json!({ "type": "remote", "url": url, "headers": headers, "enabled": true })
+            }
+        };
+        entries.insert(server.name.clone(), entry);
+        if server.calls == Calls::Unasked {
+            permission.insert(format!("{}_*", server.name), json!("allow"));
+        }
+    }
+    json!({ "mcp": entries, "permission": permission }).to_string()
+}
+
 /// Overrides of Codex's configuration, one `-c` each.
 pub(super) fn codex_overrides(servers: &[McpServer]) -> Vec<String> {
     let mut args = Vec::new();
@@ -105,6 +138,9 @@ pub(super) fn codex_overrides(servers: &[McpServer]) -> Vec<String> {
                     set(&format!("http_headers.{name}"), toml_string(value));
                 }
             }
+        }
+        if server.calls == Calls::Unasked {
+            set("default_tools_approval_mode", toml_string("approve"));
         }
         // A float: an integer is passed over. A handoff may take as long as it is waited for.
         set("tool_timeout_sec", "3600.0".to_owned());

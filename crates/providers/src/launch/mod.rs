@@ -8,6 +8,6 @@ mod mcp;
 mod plan;
 mod recipe;
 
-pub use mcp::{McpServer, McpTransport};
+pub use mcp::{Calls, McpServer, McpTransport};
 pub use plan::{LaunchError, Plan, PlanFile, Wanted, plan};
 pub use recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};

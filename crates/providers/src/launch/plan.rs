@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
 
-use super::mcp::{self, McpServer, Readers};
+use super::mcp::{self, Calls, McpServer, Readers};
 use super::recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};
 
 /// Longest session id that is taken.
@@ -209,6 +209,16 @@ impl Making<'_> {
                 self.arguments(&self.recipe.mcp.args, &[("file", &file), ("json", &json)]);
             }
             McpEncoder::CodexOverrides => self.plan.argv.extend(mcp::codex_overrides(servers)),
+            McpEncoder::Opencode => {
+                let file = self.file("opencode.json", mcp::opencode(servers));
+                for (name, value) in &self.recipe.mcp.env {
+                    let value = self.fill(value, &[("file", &file)]);
+                    self.plan.env.insert(name.clone(), value);
+                }
+            }
+        }
+        for server in servers.iter().filter(|server| server.calls == Calls::Unasked) {
+            self.arguments(&self.recipe.mcp.unasked, &[("server", &server.name)]);
         }
         Ok(())
     }

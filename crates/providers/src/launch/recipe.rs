@@ -69,6 +69,10 @@ pub struct McpRecipe {
     pub encoder: McpEncoder,
     /// The arguments, with `{file}` or `{json}`.
     pub args: Vec<String>,
+    /// Variables that are set, with `{file}`.
+    pub env: BTreeMap<String, String>,
+    /// The arguments for each `{server}` whose tools are called unasked, where the shape does not say it.
+    pub unasked: Vec<String>,
 }
 
 /// A shape of MCP servers.
@@ -82,6 +86,8 @@ pub enum McpEncoder {
     Json,
     /// `-c mcp_servers.NAME.KEY=VALUE` for every key.
     CodexOverrides,
+    /// `{"mcp": {NAME: {type, command, environment}}}`, in a file.
+    Opencode,
 }
 
 /// How tools are limited.

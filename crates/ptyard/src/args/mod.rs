@@ -171,6 +171,16 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PLACE")]
         backend: Option<String>,
     },
+    /// End what servers that died left at vendors and in Docker: what bears the mark of this state directory and no
+    /// living terminal owns
+    Gc {
+        /// At this backend only; that it cannot be asked is a failure then
+        #[arg(long, value_name = "BACKEND")]
+        backend: Option<String>,
+        /// End nothing and tell what there is
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Run the server in the foreground
     ///
     /// SIGTERM or SIGINT stop it: every program is ended, then the server.
@@ -181,10 +191,17 @@ pub(crate) enum Command {
         /// Go into the background: the way the other commands start a server
         #[arg(long, hide = true)]
         daemon: bool,
+        /// The descriptor with what this server is given besides its environment
+        #[arg(long, hide = true, value_name = "FD")]
+        given: Option<i32>,
         /// Listen on this loopback address too, for example 127.0.0.1:7777; callers send the token of the state
         /// directory's `token` file
         #[arg(long, value_name = "ADDR:PORT")]
         listen: Option<SocketAddr>,
+        /// Serve the clients of CLI Agent Orchestrator on this loopback address, by default where they look for their
+        /// own server, 127.0.0.1:9889; they know no token: whatever runs as you may call
+        #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:9889")]
+        cao: Option<SocketAddr>,
         /// How much to log: error, warn, info, debug or trace, or TARGET=LEVEL,...; what programs print and are typed is
         /// never logged [default: $PTYARD_LOG, else warn,ptyard=info]
         #[arg(long, value_name = "LEVEL")]

@@ -234,4 +234,8 @@ pub(crate) struct AttachArgs {
     /// Give the program the size of your terminal, now and whenever that changes
     #[arg(long)]
     pub(crate) resize: bool,
+    /// Be what shows a terminal in a pane of another multiplexer: wait for one that is being started, and succeed only
+    /// when its program has ended
+    #[arg(long, hide = true)]
+    pub(crate) pane: bool,
 }

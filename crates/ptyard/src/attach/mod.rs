@@ -7,6 +7,7 @@
 mod keys;
 mod modes;
 mod outer;
+mod pane;
 mod passthrough;
 
 use std::io;
@@ -60,7 +61,10 @@ pub(crate) async fn attach(place: &Place, args: &AttachArgs) -> Result<u8, Failu
         ));
     }
     let mut client = place.client().await?;
-    let info = client.info(&args.at.id).await?;
+    let info = match args.pane {
+        true => pane::when_started(place, &mut client, &args.at.id).await?,
+        false => client.info(&args.at.id).await?,
+    };
     let mut signals = Signals::new().map_err(|error| internal(&error))?;
     let mut outer = Outer::take()?;
     let left = view(place, client, &info.id, args, &mut outer, &mut signals).await;
@@ -71,7 +75,7 @@ pub(crate) async fn attach(place: &Place, args: &AttachArgs) -> Result<u8, Failu
     Ok(match left? {
         Left::Detached => {
             print::note(&format!("detached from {}", args.at.id));
-            status::DONE
+            if args.pane { status::FAILED } else { status::DONE }
         }
         Left::Ended(exit) => {
             print::note(&crate::run::ended(&exit));

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use http_body_util::BodyExt;
+use ptyard_server::api::leftovers::{SweepReply, SweepRequest};
 use ptyard_server::api::{
     AdoptRequest, Done, ExecRequest, KillReply, KillRequest, Leaving, ReadReply, ResizeRequest, ScreenReply,
     SignalRequest, TerminalInfo, WaitReply, WaitRequest, WindowReply, WriteRequest,
@@ -110,6 +111,11 @@ impl Client {
     /// Asks the server to leave its place, and its programs, to another one.
     pub(crate) async fn replace(&mut self) -> Result<Leaving, ClientError> {
         self.post("/v1/replace", &json!({})).await
+    }
+
+    /// Asks for what servers that died left behind, and to end it.
+    pub async fn sweep(&mut self, request: &SweepRequest) -> Result<SweepReply, ClientError> {
+        self.post("/v1/gc", request).await
     }
 
     /// Asks whether the server answers.

@@ -64,10 +64,10 @@ pub(crate) fn install(place: &Place, client: McpClient, change: Change) -> Resul
     place.show(&report, |report| {
         let file = report.file.display();
         match (change, report.changed) {
-            (Change::Remove, true) => format!("{} does not start {NAME} any more ({file})", report.client),
-            (Change::Remove, false) => format!("{} did not start {NAME} ({file})", report.client),
-            (_, true) => format!("{} starts `ptyard mcp` from its next session on ({file})", report.client),
-            (_, false) => format!("{} starts `ptyard mcp` already ({file})", report.client),
+            (Change::Remove, true) => format!("{} does not start {NAME} any more ({file})\n", report.client),
+            (Change::Remove, false) => format!("{} did not start {NAME} ({file})\n", report.client),
+            (_, true) => format!("{} starts `ptyard mcp` from its next session on ({file})\n", report.client),
+            (_, false) => format!("{} starts `ptyard mcp` already ({file})\n", report.client),
         }
     })?;
     Ok(status::DONE)

@@ -51,7 +51,7 @@ struct Report {
 /// cannot be used.
 pub(super) async fn doctor(place: &Place, backend: Option<&str>) -> Result<u8, Failure> {
     let checks = match backend {
-        Some(backend) => vec![asked_for(backend).await],
+        Some(backend) => vec![asked_for(place, backend).await],
         None => everything(place).await,
     };
     let report = Report { ok: checks.iter().all(|check| check.level != Level::Problem), checks };
@@ -73,19 +73,25 @@ async fn everything(place: &Place) -> Vec<Check> {
         tmux().await,
         ssh().await,
         e2b().await,
+        herdr(&place.state).await,
+        daytona().await,
         modal().await,
+        cloudflare().await,
     ]
 }
 
 /// The place that somebody asked for.
-async fn asked_for(backend: &str) -> Check {
+async fn asked_for(place: &Place, backend: &str) -> Check {
     const NAME: &str = "backend";
     let check = match backend.split(':').next().unwrap_or_default() {
         "docker" => docker().await,
         "tmux" => tmux().await,
         "ssh" => ssh().await,
         "e2b" => e2b().await,
+        "herdr" => herdr(&place.state).await,
+        "daytona" => daytona().await,
         "modal" => modal().await,
+        "cloudflare" => cloudflare().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -262,14 +268,30 @@ async fn ssh() -> Check {
     elsewhere("ssh", async { places::ssh().version().await.map_err(|error| error.to_string()) }).await
 }
 
+async fn herdr(state: &State) -> Check {
+    elsewhere("herdr", async { places::herdr(state).version().await.map_err(|error| error.to_string()) })
+        .await
+}
+
 /// Nothing is asked of the vendor by who has no key for it.
 async fn e2b() -> Check {
     elsewhere("e2b", async { places::e2b().version().await.map_err(|error| error.to_string()) }).await
 }
 
+/// Likewise.
+async fn daytona() -> Check {
+    elsewhere("daytona", async { places::daytona().version().await.map_err(|error| error.to_string()) }).await
+}
+
 /// Nothing is asked of the vendor by who has no token for it.
 async fn modal() -> Check {
     elsewhere("modal", async { places::modal().version().await.map_err(|error| error.to_string()) }).await
+}
+
+/// Nothing is asked of the vendor by who has no bridge to it.
+async fn cloudflare() -> Check {
+    elsewhere("cloudflare", async { places::cloudflare().version().await.map_err(|error| error.to_string()) })
+        .await
 }
 
 #[cfg(test)]

@@ -91,8 +91,8 @@ fn request(args: ExecArgs) -> Result<ExecRequest, Failure> {
 fn directory(backend: Option<&str>, given: Option<&Path>) -> Result<Option<String>, Failure> {
     let place = backend.unwrap_or("local");
     match (place.split(':').next(), given) {
-        // tmux is on this machine.
-        (Some("local" | "tmux"), _) => working_directory(given).map(Some),
+        // tmux and herdr are on this machine.
+        (Some("local" | "tmux" | "herdr"), _) => working_directory(given).map(Some),
         (_, None) => Ok(None),
         (_, Some(given)) if given.is_absolute() => working_directory(Some(given)).map(Some),
         (_, Some(given)) => Err(Failure::usage(

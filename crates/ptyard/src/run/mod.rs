@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod exec;
 mod flow;
+mod gc;
 mod list;
 mod mail;
 mod provider;
@@ -107,13 +108,17 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     let policy = if cli.global.no_start { Policy::Never } else { Policy::Start };
     let place = Place { state, policy, format };
     match cli.command {
-        Command::Serve { replace, daemon, listen, log } => {
-            if let Err(error) = environment::leave_behind_secrets() {
-                print::note(&format!("the server keeps its caller's environment: {error}"));
-            }
+        Command::Serve { replace, daemon, given, listen, cao, log } => {
             let ground = if daemon { Ground::Background } else { Ground::Foreground };
+            let begun = match given {
+                Some(given) => environment::take_given(given),
+                None => environment::leave_caller(ground),
+            };
+            if let Err(error) = begun {
+                print::note(&format!("the server begins as its caller has it: {error}"));
+            }
             let begin = if replace { Begin::Replace } else { Begin::Fresh };
-            serve::serve(&place.state, &ServeOptions { ground, begin, listen, log })?;
+            serve::serve(&place.state, &ServeOptions { ground, begin, listen, cao, log })?;
             Ok(status::DONE)
         }
         Command::Keeper { check: true, .. } => keep::check(),
@@ -171,6 +176,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         }
         Command::Mcp { command: None, terminal } => mcp::serve(place, terminal.as_deref()).await,
         Command::Doctor { backend } => doctor::doctor(place, backend.as_deref()).await,
+        Command::Gc { backend, dry_run } => gc::gc(place, backend, dry_run).await,
         Command::Stop => control::stop(place).await,
         Command::Version => version::version(place).await,
         Command::Serve { .. }

@@ -116,6 +116,23 @@ fn case_x04_a_program_that_cannot_start_is_no_exit_code() {
     assert_eq!(output.status.code(), Some(127));
 }
 
+/// Hosts of MCP servers end all their descendants when they leave; the programs must not end with them.
+#[test]
+fn a_server_is_no_descendant_of_the_command_that_started_it() {
+    let yard = Yard::new();
+    let host = std::process::id();
+    // It stays, and so is the parent of what it started.
+    let mut session = crate::mcp::Session::over(yard.command(&["mcp"]));
+    session.call("exec_command", &serde_json::json!({"cmd": "sleep 60", "yield_time_ms": 1}));
+    let server = yard.json(&["version"])["server"]["pid"].as_u64().unwrap();
+    let mut ancestor = server;
+    while ancestor > 1 {
+        assert_ne!(ancestor, u64::from(host), "the server {server}");
+        let stat = std::fs::read_to_string(format!("/proc/{ancestor}/stat")).unwrap();
+        ancestor = stat.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
+    }
+}
+
 #[test]
 fn case_v02_the_callers_tools_are_found() {
     use std::os::unix::fs::PermissionsExt;

@@ -20,3 +20,4 @@ mod pty;
 mod refusals;
 mod streams;
 mod team;
+mod vendors;

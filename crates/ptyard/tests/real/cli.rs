@@ -11,6 +11,10 @@ pub(crate) struct Cli {
     pub(crate) package: &'static str,
     /// Its provider.
     pub(crate) provider: &'static str,
+    /// Its name for `ptyard mcp install`.
+    pub(crate) client: &'static str,
+    /// The program with the arguments that have it work on one prompt and end, and ask nobody.
+    pub(crate) once: &'static [&'static str],
     /// Variables, beside a home of its own.
     pub(crate) env: &'static [(&'static str, &'static str)],
     /// Writes its settings into `home`, with the model at `url`.
@@ -32,6 +36,8 @@ pub(crate) struct Cli {
 pub(crate) const CODEX: &Cli = &Cli {
     package: "codex",
     provider: "codex",
+    client: "codex",
+    once: &["codex", "exec", "--dangerously-bypass-approvals-and-sandbox"],
     env: &[("MODEL_KEY", "none")],
     settle: settle_codex,
     url_variable: None,
@@ -45,6 +51,8 @@ pub(crate) const CODEX: &Cli = &Cli {
 pub(crate) const OPENCODE: &Cli = &Cli {
     package: "opencode",
     provider: "opencode_cli",
+    client: "opencode",
+    once: &["opencode", "run"],
     env: &[
         ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
@@ -63,6 +71,8 @@ pub(crate) const OPENCODE: &Cli = &Cli {
 pub(crate) const CLAUDE: &Cli = &Cli {
     package: "claude",
     provider: "claude_code",
+    client: "claude-code",
+    once: &["claude", "--allowedTools", "mcp__ptyard", "--print"],
     env: &[
         ("ANTHROPIC_API_KEY", "sk-ant-none-0000000000000000000000"),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),

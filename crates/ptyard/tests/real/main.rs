@@ -13,20 +13,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails, helpers included")]
 
 mod cli;
+mod host;
 mod place;
 mod scenes;
 mod yard;
 
 /// One test for each scene of a CLI.
 macro_rules! scenes {
-    ($cli:ident, $agent:expr, #[$attr:meta] [$($scene:ident),* $(,)?]) => {
+    ($cli:ident, $agent:expr, $room:ident, #[$attr:meta] [$($scene:ident),* $(,)?]) => {
         mod $cli {
             $(
                 #[test]
                 #[$attr]
                 fn $scene() {
                     let name = concat!(stringify!($cli), "::", stringify!($scene));
-                    crate::place::inside($agent, name, || crate::scenes::$scene($agent));
+                    crate::place::inside($agent, name, || crate::$room::$scene($agent));
                 }
             )*
         }
@@ -36,6 +37,7 @@ macro_rules! scenes {
 scenes!(
     codex,
     crate::cli::CODEX,
+    scenes,
     #[cfg(target_os = "linux")]
     [
         a_message_is_worked_on_and_answered,
@@ -55,6 +57,7 @@ scenes!(
 scenes!(
     opencode,
     crate::cli::OPENCODE,
+    scenes,
     #[cfg(target_os = "linux")]
     [
         a_question_is_answered_by_a_person_and_mail_waits,
@@ -67,6 +70,7 @@ scenes!(
 scenes!(
     opencode_more,
     crate::cli::OPENCODE,
+    scenes,
     #[ignore = "slow: -- --ignored"]
     [
         a_message_is_worked_on_and_answered,
@@ -80,6 +84,7 @@ scenes!(
 scenes!(
     claude,
     crate::cli::CLAUDE,
+    scenes,
     #[ignore = "fetches more than a gate may: -- --ignored"]
     [
         a_message_is_worked_on_and_answered,
@@ -92,4 +97,28 @@ scenes!(
         a_crash_is_told,
         a_server_that_dies_in_a_turn_loses_nothing,
     ]
+);
+
+scenes!(
+    codex_as_a_client,
+    crate::cli::CODEX,
+    host,
+    #[cfg(target_os = "linux")]
+    [a_client_starts_a_program_and_types_into_it, two_agents_send_each_other_messages]
+);
+
+scenes!(
+    opencode_as_a_client,
+    crate::cli::OPENCODE,
+    host,
+    #[cfg(target_os = "linux")]
+    [a_client_starts_a_program_and_types_into_it, two_agents_send_each_other_messages]
+);
+
+scenes!(
+    claude_as_a_client,
+    crate::cli::CLAUDE,
+    host,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_client_starts_a_program_and_types_into_it, two_agents_send_each_other_messages]
 );

@@ -39,7 +39,9 @@ impl Drop for Yard {
             );
         }
         // It ends without a word when it is told, after seconds of its own.
-        self.run(&["signal", "agent", "KILL"]);
+        for name in ["agent", "other"] {
+            self.run(&["signal", name, "KILL"]);
+        }
         self.run(&["stop"]);
     }
 }
@@ -66,11 +68,16 @@ impl Yard {
 
     /// A command whose agents see none of this machine's settings.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        let mut command = self.surrounded(Command::new(env!("CARGO_BIN_EXE_ptyard")));
+        command.args(args);
+        command
+    }
+
+    fn surrounded(&self, mut command: Command) -> Command {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", place::programs(self.cli).display());
         command.env_clear().env("PATH", path).env("LANG", "C.UTF-8").env("HOME", self.home());
         command.env("PTYARD_STATE", self.dir.path().join("state")).current_dir(self.work());
-        command.stdin(Stdio::null()).args(args);
+        command.stdin(Stdio::null());
         command
     }
 
@@ -87,27 +94,45 @@ impl Yard {
         String::from_utf8_lossy(&self.run(&["screen", "agent"]).stdout).into_owned()
     }
 
+    /// Has the CLI work on one prompt, without ptyard in front of it.
+    pub(crate) fn once(&self, prompt: &str) {
+        let (program, args) = self.cli.once.split_first().unwrap();
+        let mut command = self.surrounded(Command::new(place::programs(self.cli).join(program)));
+        command.envs(self.cli.env.iter().copied());
+        command.envs(self.cli.url_variable.map(|name| (name, self.model.url())));
+        let output = command.args(args).arg(prompt).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Starts the agent.
     pub(crate) fn launch(&self, args: &[&str]) {
+        self.launch_as("agent", args);
+    }
+
+    fn launch_as(&self, name: &str, args: &[&str]) {
         let url = self.cli.url_variable.map(|name| format!("{name}={}", self.model.url()));
         let set = self.cli.env.iter().map(|(name, value)| format!("{name}={value}")).chain(url);
         let set: Vec<String> = set.map(|set| format!("--env={set}")).collect();
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
-        let begin = ["launch", "--provider", self.cli.provider, "--name", "agent"];
+        let begin = ["launch", "--provider", self.cli.provider, "--name", name];
         let reply = self.json(&[&begin[..], &set, args].concat());
         assert_eq!(reply["agent"]["provider"], self.cli.provider, "{reply}");
     }
 
-    /// What the agent does, with the reasons.
-    pub(crate) fn status(&self) -> Value {
-        self.json(&["status", "agent", "--explain"])
+    /// What an agent does, with the reasons.
+    fn status_of(&self, name: &str) -> Value {
+        self.json(&["status", name, "--explain"])
     }
 
     /// Waits for a status.
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until_as("agent", what, holds)
+    }
+
+    fn until_as(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
-            let status = self.status();
+            let status = self.status_of(name);
             if holds(&status) {
                 return status;
             }
@@ -117,10 +142,14 @@ impl Yard {
     }
 
     pub(crate) fn becomes(&self, wanted: &str) -> Value {
+        self.becomes_as("agent", wanted)
+    }
+
+    pub(crate) fn becomes_as(&self, name: &str, wanted: &str) -> Value {
         if wanted != "exited" {
-            self.run(&["wait", "agent", "--until", &format!("status:{wanted}"), "--timeout", "60"]);
+            self.run(&["wait", name, "--until", &format!("status:{wanted}"), "--timeout", "60"]);
         }
-        self.until(wanted, |status| status["status"] == wanted)
+        self.until_as(name, wanted, |status| status["status"] == wanted)
     }
 
     /// Starts the agent and lets it through what it asks at its start.
@@ -128,11 +157,19 @@ impl Yard {
         self.launch(&[]);
         if let Some(keys) = self.cli.trust {
             let asks = self.becomes("waiting_user_answer");
-            assert_eq!(asks["blocked_on"]["kind"], "dialog", "{asks}");
+            // Some say by themselves what they ask for.
+            let kind = &asks["blocked_on"]["kind"];
+            assert!(kind == "dialog" || kind == "permission", "{asks}");
             let reply = self.json(&["answer", "agent", "--keys", keys]);
             assert!(reply["error"].is_null(), "{reply}");
         }
         self.becomes("idle");
+    }
+
+    /// Starts another one in the same folder, which is trusted by then.
+    pub(crate) fn ready_as(&self, name: &str) {
+        self.launch_as(name, &[]);
+        self.becomes_as(name, "idle");
     }
 
     /// Queues a message.

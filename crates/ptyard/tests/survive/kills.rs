@@ -306,7 +306,7 @@ fn check_short(stage: &Stage, heard: &Heard, victims: Victims) {
         let id = text(&infos[0]["id"]);
         let known = infos[0]["exit"].clone();
         let exit = if known.is_null() { stage.end(&id) } else { known };
-        assert!(is_true(&exit, n % 100, victims), "program {n}: {exit}");
+        assert!(is_true(&exit, n % 100, victims), "program {n}, {id}: {exit}");
         let log = String::from_utf8(stage.log(&id)).unwrap().replace('\r', "");
         assert_eq!(log, format!("number {n}\n"), "program {n}");
     }

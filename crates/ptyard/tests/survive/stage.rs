@@ -38,6 +38,11 @@ impl Drop for SmallDisk {
 impl Drop for Stage {
     fn drop(&mut self) {
         let _ = self.command(&["stop"]).output();
+        if std::thread::panicking() && self.disk.is_none() {
+            // What was seen once in thousands of times has to be looked at when it is.
+            self.dir.disable_cleanup(true);
+            eprintln!("the state is kept: {}", self.dir.path().display());
+        }
     }
 }
 

@@ -41,6 +41,7 @@
 //! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |
 //! | GET /v1/events?since= | `Last-Event-ID` | SSE of [`Event`], `id:` is its `seq` |
 //! | GET /v1/version | | [`Version`] |
+//! | POST /v1/gc | [`leftovers::SweepRequest`] | [`leftovers::SweepReply`] |
 //! | GET /v1/openapi.json | | the description of all this |
 //! | POST /v1/stop | | [`Done`] |
 //! | POST /v1/replace | | [`Leaving`] |
@@ -57,6 +58,7 @@
 
 pub mod agents;
 pub mod flows;
+pub mod leftovers;
 mod mail;
 mod reply;
 mod request;

@@ -9,8 +9,12 @@
 //! 3. The token, as `Authorization: Bearer TOKEN`. A browser's WebSocket cannot send that header; it offers the
 //!    subprotocols `ptyard.v1` and `ptyard.token.TOKEN`, and the server selects the first. The token is never
 //!    taken from the address, which ends up in logs and histories. `GET /healthz` needs none: it says nothing.
+//!
+//! A gate of clients that know no token lets in the connections of its own user and of root, whom the kernel names
+//! ([`owner`]), and checks 1 and 2.
 
 pub(crate) mod host;
+pub(crate) mod owner;
 pub(crate) mod token;
 
 use axum::extract::Request;
@@ -36,17 +40,28 @@ const TOKEN_PROTOCOL_PREFIX: &str = "ptyard.token.";
 /// The rules for peers of a TCP listener.
 pub(crate) struct Gate {
     hosts: Hosts,
-    token: Token,
+    /// `None`: the clients of this listener know no token.
+    token: Option<Token>,
 }
 
 impl Gate {
     /// A gate for these hosts and this token.
     pub(crate) const fn new(hosts: Hosts, token: Token) -> Self {
-        Self { hosts, token }
+        Self { hosts, token: Some(token) }
+    }
+
+    /// A gate for these hosts, for clients that know no token.
+    pub(crate) const fn without_token(hosts: Hosts) -> Self {
+        Self { hosts, token: None }
+    }
+
+    /// Whether its clients show a token. Those of a gate that asks for none are known by their user.
+    pub(crate) const fn asks_for_token(&self) -> bool {
+        self.token.is_some()
     }
 
     /// Lets a request in or says why not.
-    fn check(&self, request: &Request) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, request: &Request) -> Result<(), ApiError> {
         let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
         self.hosts.check(authority, request.headers())?;
         if request.uri().path() == HEALTH_PATH || self.holds_token(request.headers()) {
@@ -56,13 +71,14 @@ impl Gate {
     }
 
     fn holds_token(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
         let bearer = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
-        bearer.or_else(|| offered_token(headers)).is_some_and(|given| self.token.matches(given))
+        bearer.or_else(|| offered_token(headers)).is_some_and(|given| token.matches(given))
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod events;
 pub(crate) mod flows;
+pub(crate) mod leftovers;
 pub(crate) mod life;
 pub(crate) mod look;
 pub(crate) mod mail;
@@ -84,6 +85,7 @@ pub(crate) fn router(shared: Shared, beside: Router) -> Router {
         .route("/v1/messages/{mid}/cancel", post(mail::cancel))
         .route("/v1/messages/{mid}/retry", post(mail::retry))
         .route("/v1/events", get(events::events))
+        .route("/v1/gc", post(leftovers::sweep))
         .route("/v1/version", get(meta::version))
         .route("/v1/openapi.json", get(meta::openapi))
         .route("/v1/stop", post(meta::stop))

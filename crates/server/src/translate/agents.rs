@@ -38,6 +38,7 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
         },
         creator: None,
         profiles: request.profiles.map(Into::into),
+        ..LaunchSpec::default()
     })
 }
 

@@ -8,6 +8,6 @@ mod request;
 mod signal;
 
 pub(crate) use mail::{batching, mailbox, message, message_id, send_spec};
-pub(crate) use reply::{describe, done, event, exit, screen};
+pub(crate) use reply::{describe, done, event, exit, screen, time};
 pub(crate) use request::{adopt_spec, grace, program_spec, write_spec};
 pub(crate) use signal::parse as signal;

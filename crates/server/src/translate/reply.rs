@@ -14,7 +14,7 @@ use crate::api::{
 };
 
 /// RFC 3339 in UTC, to the millisecond.
-pub(super) fn time(at: SystemTime) -> String {
+pub(crate) fn time(at: SystemTime) -> String {
     // A clock that is set outside the years -9999..=9999 is shown as the epoch.
     let at = jiff::Timestamp::try_from(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!("{at:.3}")

@@ -14,7 +14,7 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ptyard_server::api::{ErrorBody, ErrorReply, WindowReply};
-use ptyard_server::{Served, Server, ServerConfig};
+use ptyard_server::{CaoConfig, Served, Server, ServerConfig};
 use ptyard_yard::{Yard, YardConfig};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub(crate) struct Site {
     pub(crate) dir: TempDir,
     pub(crate) socket: PathBuf,
     pub(crate) tcp: Option<SocketAddr>,
+    /// Where CAO's clients come in.
+    pub(crate) cao: Option<SocketAddr>,
     shutdown: oneshot::Sender<()>,
     pub(crate) served: JoinHandle<Served>,
 }
@@ -44,28 +46,35 @@ pub(crate) struct Site {
 impl Site {
     /// On the Unix socket alone.
     pub(crate) fn start() -> Self {
-        Self::start_on(None)
+        Self::start_on(None, None)
     }
 
     /// On the Unix socket and on a free port of 127.0.0.1.
     pub(crate) fn start_with_tcp() -> Self {
-        Self::start_on(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
+        Self::start_on(Some(SocketAddr::from(([127, 0, 0, 1], 0))), None)
     }
 
-    fn start_on(listen: Option<SocketAddr>) -> Self {
+    /// On the Unix socket, and for CAO's clients on a free port of 127.0.0.1.
+    pub(crate) fn start_with_cao() -> Self {
+        Self::start_on(None, Some(SocketAddr::from(([127, 0, 0, 1], 0))))
+    }
+
+    fn start_on(listen: Option<SocketAddr>, cao: Option<SocketAddr>) -> Self {
         let dir = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
         let state = dir.path().to_owned();
         let yard = Yard::open(YardConfig::new(state.clone())).unwrap();
-        let config = ServerConfig { listen, ..ServerConfig::in_state(state) };
+        let home = state.join("cao");
+        let cao = cao.map(|address| CaoConfig { address, home });
+        let config = ServerConfig { listen, cao, ..ServerConfig::in_state(state) };
         let socket = config.socket.clone();
         let server = Server::bind(config, yard, axum::Router::new()).unwrap();
-        let tcp = server.tcp_address();
+        let (tcp, cao) = (server.tcp_address(), server.cao_address());
         let (shutdown, asked) = oneshot::channel();
         let served = tokio::spawn(server.serve(async move {
             // A dropped sender asks for the end too.
             let _ = asked.await;
         }));
-        Self { dir, socket, tcp, shutdown, served }
+        Self { dir, socket, tcp, cao, shutdown, served }
     }
 
     /// Ends the server and waits until it has ended.

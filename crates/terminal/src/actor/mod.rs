@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::end::{EndRule, EndStep};
-use ptyard_core::turn::StatusReport;
+use ptyard_core::turn::{Evidence, StatusReport};
 use ptyard_core::{Cause, Exit, Moment, Size};
 use ptyard_screen::{Modes, Scanner};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -99,6 +99,8 @@ pub(crate) struct Actor {
     observer: Arc<dyn Observer>,
     /// The agent that runs here, if one does.
     attended: Option<Attended>,
+    /// The last that the place said of it.
+    place_said: Option<Evidence>,
     status: watch::Sender<Option<StatusReport>>,
     timer: Option<(Moment, Pin<Box<Sleep>>)>,
 }
@@ -172,6 +174,7 @@ pub(crate) fn spawn(parts: Parts) -> Watched {
         observed: parts.observed,
         observer: parts.observer,
         attended: None,
+        place_said: None,
         status,
         timer: None,
     };
@@ -196,6 +199,7 @@ impl Actor {
             self.poll_output(cx, now);
             self.poll_exit(cx, now);
             self.poll_limits(cx, now);
+            self.poll_evidence(cx, now);
             self.answer_queries(now);
             self.poll_input(cx);
             self.poll_attended(now);

@@ -43,6 +43,6 @@ pub use error::{FillError, LogError};
 #[cfg(feature = "pause-points")]
 pub use fault::{Died, Faults, Step, Verdict};
 pub use reader::{Bounds, LogReader, ReadOutcome};
-pub use recover::{Recovered, recover, remove};
+pub use recover::{Recovered, recover, remove, sweep};
 pub use seal::Seal;
 pub use writer::{LogWriter, NotClosed};

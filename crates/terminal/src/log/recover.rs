@@ -1,7 +1,7 @@
 //! Finding what a dead or closed writer left, and removing a log.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -49,17 +49,46 @@ pub fn recover(dir: &Path) -> Result<Recovered, LogError> {
     Ok(Recovered { reader: LogReader::new(Arc::new(shared)), end, seal, unpublished: end - published })
 }
 
+/// What the directory of a log is called while it is being removed.
+const REMOVED: &str = "removed";
+
 /// Removes a log and everything in its directory. One that is gone already is no error.
 ///
-/// Close or drop its writer first. Readers that are left get [`LogError::Removed`].
+/// It is gone in one step, by another name, whenever this is interrupted: of a log with half its files nobody could say
+/// how its program ended. [`sweep`] removes what is left then. Close or drop its writer first. Readers that are left get
+/// [`LogError::Removed`].
 ///
 /// # Errors
 /// [`LogError::Os`] when a file cannot be removed; done again, it goes on where it stopped.
 pub fn remove(dir: &Path) -> Result<(), LogError> {
-    match fs::remove_dir_all(dir) {
-        Ok(()) => Ok(()),
+    let going = dir.with_extension(REMOVED);
+    remove_all(&going)?;
+    match fs::rename(dir, &going) {
+        Ok(()) => remove_all(&going),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
         Err(e) => Err(LogError::os("remove", dir, errno(&e))),
+    }
+}
+
+/// Removes what interrupted removals left of logs whose directories are in `parent`.
+///
+/// # Errors
+/// [`LogError::Os`] when something cannot be read or removed.
+pub fn sweep(parent: &Path) -> Result<(), LogError> {
+    let cannot_read = |e: io::Error| LogError::os("read", parent, errno(&e));
+    for entry in fs::read_dir(parent).map_err(cannot_read)? {
+        let path = entry.map_err(cannot_read)?.path();
+        if path.extension().is_some_and(|extension| extension == REMOVED) {
+            remove_all(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_all(dir: &Path) -> Result<(), LogError> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(LogError::os("remove", dir, errno(&e))),
+        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::log::{
-    Bounds, FillError, LogConfig, LogError, LogWriter, ReadOutcome, Seal, recover, remove,
+    Bounds, FillError, LogConfig, LogError, LogWriter, ReadOutcome, Seal, recover, remove, sweep,
 };
 
 use crate::support::{TINY, place, put, rest, text};
@@ -215,6 +215,38 @@ fn a_removed_log_says_so_and_foreign_changes_are_told() {
     remove(&place.dir).unwrap();
     let gone = reader.read(0, 10, &mut Vec::new());
     assert_eq!(gone, Err(LogError::Removed { dir: place.dir.clone() }));
+}
+
+#[test]
+fn law_04_a_removal_that_was_interrupted_leaves_no_log_without_its_seal() {
+    let place = place();
+    let mut log = LogWriter::create(&place.dir, TINY).unwrap();
+    put(&mut log, b"abc");
+    log.seal("");
+    log.close().unwrap();
+    // Interrupted after its first step, and again among its files.
+    let going = place.dir.with_extension("removed");
+    fs::rename(&place.dir, &going).unwrap();
+    fs::remove_file(going.join("ring")).unwrap();
+    assert_eq!(recover(&place.dir).err(), Some(LogError::Removed { dir: place.dir.clone() }));
+    let parent = place.dir.parent().unwrap();
+    fs::write(parent.join("other"), "").unwrap();
+    sweep(parent).unwrap();
+    assert!(!going.exists() && parent.join("other").exists());
+
+    // While files go, nothing is there by the log's own name.
+    for _ in 0..50 {
+        drop(LogWriter::create(&place.dir, TINY).unwrap());
+        let dir = place.dir.clone();
+        let removing = std::thread::spawn(move || remove(&dir));
+        while !removing.is_finished() {
+            if let Ok(files) = fs::read_dir(&place.dir).map(Iterator::count) {
+                assert!(files > 0 || !place.dir.exists(), "the log has lost its files");
+            }
+        }
+        removing.join().unwrap().unwrap();
+        assert!(!place.dir.exists() && !going.exists());
+    }
 }
 
 #[test]

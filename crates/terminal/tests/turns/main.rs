@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod judge;
+mod place;
 mod played;
 mod real;
 mod stage;

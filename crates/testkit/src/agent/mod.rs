@@ -27,6 +27,8 @@ pub use config::{
 pub use frame::Frame;
 pub use input::{Input, Parser};
 pub use machine::{Agent, Effect, Leaving};
+#[cfg(feature = "vendors")]
+pub(crate) use program::built;
 pub use program::{MANIFEST, program};
 pub use record::{Entry, Event, Record};
 pub use run::run;

@@ -27,23 +27,28 @@ const NAME: &str = "ptyard-scripted-agent";
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        if let Some(path) = std::env::var_os("PTYARD_SCRIPTED_AGENT") {
-            return path.into();
-        }
-        let test = std::env::current_exe().expect("a test knows its own path");
-        // TARGET/debug/deps/TEST: the binary is built where the test was.
-        let profile = test.parent().and_then(Path::parent).expect("tests lie in TARGET/PROFILE/deps");
-        let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
-        let mut build = Command::new(option_env!("CARGO").unwrap_or("cargo"));
-        build.args(["build", "--quiet", "--offline", "--package", "ptyard-testkit", "--bin", NAME]);
-        build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build.status().expect("cargo starts");
-        assert!(status.success(), "{NAME} was not built: {status}");
-        profile.join(NAME)
+        std::env::var_os("PTYARD_SCRIPTED_AGENT").map_or_else(|| built(NAME, &[]), PathBuf::from)
     })
+}
+
+/// The path of a binary of this crate, which is built now if it is not yet.
+///
+/// # Panics
+/// When it cannot be built.
+pub(crate) fn built(name: &str, with: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    // TARGET/debug/deps/TEST: the binary is built where the test was.
+    let profile = test.parent().and_then(Path::parent).expect("tests lie in TARGET/PROFILE/deps");
+    let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
+    let mut build = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+    build.args(["build", "--quiet", "--offline", "--package", "ptyard-testkit", "--bin", name]).args(with);
+    build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.status().expect("cargo starts");
+    assert!(status.success(), "{name} was not built: {status}");
+    profile.join(name)
 }
 
 /// Tells when a file changed or came to be: a thread waits for the file system.

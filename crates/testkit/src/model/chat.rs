@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tool::Shell;
+use super::tool::{Shell, Tool};
 use super::wire::{Question, Wire, event, text_of};
 
 pub(super) fn read(request: &Value) -> Question {
@@ -13,8 +13,10 @@ pub(super) fn read(request: &Value) -> Question {
     let result = messages.iter().skip(at.map_or(0, |at| at + 1)).rfind(|message| message["role"] == "tool");
     let result = result.map(|message| text_of(&message["content"]));
     let tools = request["tools"].as_array().unwrap_or(&none);
-    let tools = tools.iter().map(|tool| (&tool["function"]["name"], &tool["function"]["parameters"]));
-    Question { prompt, result, shell: Shell::among(tools), wants_stream: request["stream"] == true }
+    let tools: Vec<&Value> = tools.iter().map(|tool| &tool["function"]).collect();
+    let shell = Shell::among(tools.iter().map(|tool| (&tool["name"], &tool["parameters"])));
+    let tools = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
+    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
 }
 
 pub(super) struct Chat {
@@ -57,8 +59,8 @@ impl Wire for Chat {
         self.delta(&json!({"content": piece}), None)
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> String {
-        let function = json!({"name": tool, "arguments": arguments.to_string()});
+    fn call(&mut self, tool: &Tool, arguments: &Value) -> String {
+        let function = json!({"name": tool.name, "arguments": arguments.to_string()});
         let call = json!({
             "index": 0, "id": format!("call_{}", self.number), "type": "function", "function": function,
         });

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tool::Shell;
+use super::tool::{Shell, Tool};
 use super::wire::{Question, Wire, event, text_of};
 
 /// The results of tools in a message.
@@ -29,7 +29,8 @@ pub(super) fn read(request: &Value) -> Question {
     let result = after.flat_map(results).last().map(|part| text_of(&part["content"]));
     let tools = request["tools"].as_array().unwrap_or(&none);
     let shell = Shell::among(tools.iter().map(|tool| (&tool["name"], &tool["input_schema"])));
-    Question { prompt, result, shell, wants_stream: request["stream"] == true }
+    let tools = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
+    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
 }
 
 pub(super) struct Messages {
@@ -78,13 +79,13 @@ impl Wire for Messages {
         out + &Self::event("content_block_delta", json!({"index": 0, "delta": delta}))
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> String {
+    fn call(&mut self, tool: &Tool, arguments: &Value) -> String {
         let id = format!("toolu_{}", self.number);
-        let begun = json!({"type": "tool_use", "id": id, "name": tool, "input": {}});
+        let begun = json!({"type": "tool_use", "id": id, "name": tool.name, "input": {}});
         let mut out = Self::event("content_block_start", json!({"index": 0, "content_block": begun}));
         let delta = json!({"type": "input_json_delta", "partial_json": arguments.to_string()});
         out += &Self::event("content_block_delta", json!({"index": 0, "delta": delta}));
-        self.call = Some(json!({"type": "tool_use", "id": id, "name": tool, "input": arguments}));
+        self.call = Some(json!({"type": "tool_use", "id": id, "name": tool.name, "input": arguments}));
         out
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tool::Shell;
+use super::tool::{Shell, Tool};
 use super::wire::{Question, Wire, event, text_of};
 
 /// Messages in the user's name that are none of the user's.
@@ -24,7 +24,16 @@ pub(super) fn read(request: &Value) -> Question {
     let tools = request["tools"].as_array().unwrap_or(&none);
     let nested = tools.iter().flat_map(|tool| tool["tools"].as_array().into_iter().flatten());
     let shell = Shell::among(tools.iter().chain(nested).map(|tool| (&tool["name"], &tool["parameters"])));
-    Question { prompt, result, shell, wants_stream: request["stream"] == true }
+    let tools = tools.iter().flat_map(named).collect();
+    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
+}
+
+/// A tool, or those of a group.
+fn named(tool: &Value) -> Vec<Tool> {
+    match tool["tools"].as_array() {
+        Some(nested) => nested.iter().filter_map(|one| Tool::named(tool["name"].as_str(), one)).collect(),
+        None => Tool::named(None, tool).into_iter().collect(),
+    }
 }
 
 pub(super) struct Responses {
@@ -89,13 +98,16 @@ impl Wire for Responses {
         out + &self.event("response.output_text.delta", delta)
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> String {
+    fn call(&mut self, tool: &Tool, arguments: &Value) -> String {
         let arguments = arguments.to_string();
         let call = format!("call_{}", self.number);
-        let item = json!({
-            "type": "function_call", "id": self.item(), "call_id": call, "name": tool,
+        let mut item = json!({
+            "type": "function_call", "id": self.item(), "call_id": call, "name": tool.name,
             "arguments": arguments, "status": "completed",
         });
+        if let Some(group) = &tool.group {
+            item["namespace"] = json!(group);
+        }
         let mut begun = item.clone();
         begun["arguments"] = json!("");
         begun["status"] = json!("in_progress");

@@ -1,5 +1,6 @@
 //! What becomes of a prompt.
 
+use serde_json::Value;
 use tokio::sync::watch;
 
 /// What the model does when it is asked.
@@ -13,6 +14,17 @@ pub enum Turn {
     Runs {
         /// The command, for a shell.
         command: String,
+        /// What it says then.
+        then: String,
+    },
+    /// It calls a tool of an MCP server, and says the text when the result came back.
+    Calls {
+        /// What the CLI calls the server.
+        server: String,
+        /// The tool's name at the server.
+        tool: String,
+        /// What it is called with.
+        arguments: Value,
         /// What it says then.
         then: String,
     },

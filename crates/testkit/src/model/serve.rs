@@ -55,7 +55,7 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
 }
 
 async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>) -> Response {
-    let Question { prompt, result, shell, wants_stream } = question;
+    let Question { prompt, result, shell, tools, wants_stream } = question;
     let Some(shell) = shell else {
         return whole_or_stream(wants_stream, &[wire.open(), wire.text(ASIDE), wire.close()], &*wire);
     };
@@ -78,10 +78,19 @@ async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>)
             return (status, Json(json!({"type": "error", "error": error}))).into_response();
         }
         Turn::Runs { command, .. } if !has_result => {
-            let call = wire.call(&shell.name, &shell.arguments(&command));
+            let call = wire.call(&shell.tool, &shell.arguments(&command));
             return whole_or_stream(wants_stream, &[wire.open(), call, wire.close()], &*wire);
         }
-        Turn::Runs { then: text, .. } | Turn::Says(text) => (text, None),
+        Turn::Calls { server, tool, arguments, .. } if !has_result => {
+            let Some(tool) = tools.iter().find(|offered| offered.is_of(&server, &tool)) else {
+                let missing = format!("no tool {tool} of {server} among {tools:?}");
+                shared.change(|state| state.strange.push(missing));
+                return StatusCode::NOT_FOUND.into_response();
+            };
+            let call = wire.call(tool, &arguments);
+            return whole_or_stream(wants_stream, &[wire.open(), call, wire.close()], &*wire);
+        }
+        Turn::Calls { then: text, .. } | Turn::Runs { then: text, .. } | Turn::Says(text) => (text, None),
         Turn::Holds(text, gate) => (text, Some(gate)),
     };
     // One chunk waits at most: who does not read holds the model back.

@@ -53,6 +53,38 @@ fn each_api_is_said_the_same_text() {
     assert_eq!(model.prompts(), ["say this"; 3]);
 }
 
+/// Tools of MCP servers are named in three ways.
+#[test]
+fn a_tool_of_a_server_is_called_by_the_name_that_the_client_gave_it() {
+    let model = Model::start();
+    let arguments = json!({"text": "a"});
+    model.on(
+        "call it",
+        Turn::Calls { server: "yard".into(), tool: "tell".into(), arguments, then: "Told.".into() },
+    );
+    let called = |path: &str, tools: Value, at: &str| -> Vec<Value> {
+        let prompt = json!([{"role": "user", "content": "call it"}]);
+        let body = json!({"stream": true, "tools": tools, "messages": prompt, "input": prompt});
+        events(&post(&model, path, &body)).iter().filter_map(|event| event.pointer(at).cloned()).collect()
+    };
+    let function = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": {}}});
+    let calls = called(
+        "/v1/chat/completions",
+        json!([function("bash"), function("tell"), function("yard_tell")]),
+        "/choices/0/delta/tool_calls/0/function/name",
+    );
+    assert_eq!(calls, ["yard_tell"]);
+    let tools =
+        json!([{"name": "Bash", "input_schema": {}}, {"name": "mcp__yard__tell", "input_schema": {}}]);
+    assert_eq!(called("/v1/messages", tools, "/content_block/name"), ["mcp__yard__tell"]);
+    let grouped = json!({"type": "namespace", "name": "mcp__yard", "tools": [{"name": "tell"}]});
+    let tools = json!([{"name": "exec_command", "parameters": {}}, {"name": "tell"}, grouped]);
+    let items = called("/v1/responses", tools, "/item");
+    let last = items.last().unwrap();
+    assert_eq!((&last["name"], &last["namespace"]), (&json!("tell"), &json!("mcp__yard")));
+    assert!(called("/v1/messages", json!([{"name": "Bash"}]), "/content_block/name").is_empty());
+}
+
 #[test]
 fn a_command_is_run_once_and_a_request_without_tools_is_no_prompt() {
     let model = Model::start();

@@ -1,4 +1,4 @@
-//! The shell tool of a CLI, whatever it calls it.
+//! The tools of a CLI: its shell, whatever it calls it, and those of its MCP servers.
 
 use serde_json::{Map, Value, json};
 
@@ -16,11 +16,34 @@ const SHELLS: [&str; 10] = [
     "shell_command",
 ];
 
+/// A tool by its name, and the group that a CLI may have put it in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tool {
+    pub(super) group: Option<String>,
+    pub(super) name: String,
+}
+
+impl Tool {
+    /// The one that a request describes.
+    pub(super) fn named(group: Option<&str>, description: &Value) -> Option<Self> {
+        let name = description["name"].as_str()?.to_owned();
+        Some(Self { group: group.map(str::to_owned), name })
+    }
+
+    /// Whether it is `tool` of the MCP server `server`, in one of the ways in which CLIs write that.
+    pub(super) fn is_of(&self, server: &str, tool: &str) -> bool {
+        let name = match &self.group {
+            Some(group) => format!("{group}__{}", self.name),
+            None => self.name.clone(),
+        };
+        name == format!("mcp__{server}__{tool}") || name == format!("{server}_{tool}")
+    }
+}
+
 /// A tool that runs commands.
 #[derive(Debug, Clone)]
 pub(super) struct Shell {
-    /// Its name.
-    pub(super) name: String,
+    pub(super) tool: Tool,
     schema: Value,
 }
 
@@ -29,7 +52,7 @@ impl Shell {
     pub(super) fn among<'a>(tools: impl IntoIterator<Item = (&'a Value, &'a Value)>) -> Option<Self> {
         let mut named = tools.into_iter().filter_map(|(name, schema)| Some((name.as_str()?, schema)));
         let (name, schema) = named.find(|(name, _)| SHELLS.contains(&name.to_lowercase().as_str()))?;
-        Some(Self { name: name.to_owned(), schema: schema.clone() })
+        Some(Self { tool: Tool { group: None, name: name.to_owned() }, schema: schema.clone() })
     }
 
     /// Arguments that its schema accepts and that have `command` run, with a request for permission where one can be

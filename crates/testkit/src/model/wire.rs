@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tool::Shell;
+use super::tool::{Shell, Tool};
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Question {
     pub(super) result: Option<String>,
     /// The shell that the CLI offers. Requests for titles and the like offer none.
     pub(super) shell: Option<Shell>,
+    /// All tools that it offers.
+    pub(super) tools: Vec<Tool>,
     /// Whether it wants a stream.
     pub(super) wants_stream: bool,
 }
@@ -24,7 +26,7 @@ pub(super) trait Wire: Send {
     /// A piece of text.
     fn text(&mut self, piece: &str) -> String;
     /// A call of a tool.
-    fn call(&mut self, tool: &str, arguments: &Value) -> String;
+    fn call(&mut self, tool: &Tool, arguments: &Value) -> String;
     /// After the last piece.
     fn close(&mut self) -> String;
     /// The whole of it, for who wants no stream.

@@ -3,8 +3,21 @@
 //! Each is held to the vendor's wire by the vendor's own published client (`crates/backends/tests`), and can be told to
 //! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
 
+pub mod client;
+pub mod cloudflare;
+pub mod daytona;
 pub mod e2b;
+pub mod herdr;
 pub mod modal;
+pub mod play;
 mod program;
-pub mod python;
+mod refusal;
 mod sandbox;
+
+pub use refusal::Refusal;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

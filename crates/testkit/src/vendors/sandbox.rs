@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -30,6 +30,16 @@ impl Sandbox {
         self.directory.path().join("mark")
     }
 
+    /// A home for its user, without the files of this machine's.
+    pub(super) fn home(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+
+    /// Where it keeps what is its own.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// How many of its processes live.
     pub(super) fn living(&self) -> usize {
         self.processes().len()
@@ -46,6 +56,11 @@ impl Sandbox {
         let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
         open.flatten()
             .any(|entry| fs::metadata(entry.path()).is_ok_and(|file| (file.dev(), file.ino()) == self.mark))
+    }
+
+    /// How many processes live in it.
+    pub(super) fn count(&self) -> usize {
+        self.processes().len()
     }
 
     /// Ends everything in it, until nothing is left.

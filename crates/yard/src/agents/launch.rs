@@ -46,6 +46,9 @@ pub const STATE_VARIABLE: &str = "PTYARD_STATE";
 /// The size of an agent's terminal: what every CLI was recorded with, and wide enough for their dialogs.
 const COLUMNS_ROWS: (i64, i64) = (120, 40);
 
+/// Names a terminal as another program's clients know it: a variable and its value.
+pub type Alias = fn(TerminalId) -> (&'static str, String);
+
 /// An agent to start.
 #[derive(Debug, Clone, Default)]
 pub struct LaunchSpec {
@@ -73,6 +76,10 @@ pub struct LaunchSpec {
     pub unattended: bool,
     /// What is done about dialogs at its start.
     pub on_dialog: OnDialog,
+    /// The tools it may use; goes before what the profile says.
+    pub tools: Option<Vec<String>>,
+    /// What another program's clients call its terminal, which is known only once it has an id.
+    pub alias: Option<Alias>,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -182,6 +189,7 @@ impl Yard {
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
             env.insert(SESSION_VARIABLE.to_owned(), session.clone());
             env.insert(STATE_VARIABLE.to_owned(), state.display().to_string());
+            env.extend(spec.alias.map(|alias| alias(id)).map(|(name, value)| (name.to_owned(), value)));
             Ok(Furnishing {
                 program: Some(Program::Argv(plan.argv)),
                 env,

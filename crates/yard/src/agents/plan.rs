@@ -19,7 +19,7 @@ pub(super) fn wanted(
     env: &BTreeMap<String, String>,
 ) -> Wanted {
     let prompt = profile.map(|profile| profile.prompt.clone()).filter(|prompt| !prompt.is_empty());
-    let tools = profile.and_then(|profile| profile.tools.clone()).map(BTreeSet::from_iter);
+    let tools = spec.tools.clone().or_else(|| profile?.tools.clone()).map(BTreeSet::from_iter);
     Wanted {
         binary: binary(&provider.launch().binaries, env),
         cwd: spec.cwd.clone().unwrap_or_default(),

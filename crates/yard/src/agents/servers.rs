@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ptyard_core::TerminalId;
-use ptyard_providers::launch::{McpServer, McpTransport};
+use ptyard_providers::launch::{Calls, McpServer, McpTransport};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use serde_json::{Map, Value};
 
@@ -24,7 +24,8 @@ pub(super) fn own(program: &Path, state: &Path, terminal: TerminalId, token: &To
         env: BTreeMap::from([(TERMINAL_VARIABLE.to_owned(), id), (STATE_VARIABLE.to_owned(), state)]),
         secret: BTreeMap::from([(TOKEN_VARIABLE.to_owned(), token.reveal())]),
     };
-    McpServer { name: OWN.to_owned(), transport }
+    // What the caller may do, the yard checks by its token.
+    McpServer { name: OWN.to_owned(), transport, calls: Calls::Unasked }
 }
 
 /// The servers of a profile, and what is said of those that cannot be given.
@@ -34,7 +35,7 @@ pub(super) fn of_profile(servers: &Map<String, Value>) -> (Vec<McpServer>, Vec<S
         match transport(value) {
             _ if name == OWN => notices
                 .push(format!("the MCP server {OWN} is the yard's own; that of the profile is not used")),
-            Some(transport) => given.push(McpServer { name: name.clone(), transport }),
+            Some(transport) => given.push(McpServer { name: name.clone(), transport, calls: Calls::AsUsual }),
             None => notices
                 .push(format!("the MCP server {name:?} of the profile has neither a `command` nor a `url`")),
         }
@@ -85,7 +86,8 @@ mod tests {
             secret: BTreeMap::new(),
         };
         let http = McpTransport::Http { url: "https://example.com".to_owned(), headers: BTreeMap::new() };
-        let named = |name: &str, transport| McpServer { name: name.to_owned(), transport };
+        let named =
+            |name: &str, transport| McpServer { name: name.to_owned(), transport, calls: Calls::AsUsual };
         assert_eq!(given, [named("db", stdio), named("docs", http)]);
         assert_eq!(notices.len(), 2);
     }

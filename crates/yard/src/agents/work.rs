@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ptyard_core::plain;
 use ptyard_core::turn::Status;
+use ptyard_core::typed;
 use ptyard_core::{HandoffId, MessageId, Moment, TerminalId};
 use ptyard_providers::answer::Reader;
 use ptyard_store::HandoffRow;
@@ -15,7 +16,7 @@ use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
 use super::launch::{LaunchSpec, Launched};
 use super::mail::{abandoned_by_nobody, check_first_words};
 use crate::error::YardError;
-use crate::inbox::{Message, MessageState, Turn};
+use crate::inbox::{self, Message, MessageState, SendSpec, Turn};
 use crate::spec::TerminalRef;
 use crate::yard::{Inner, Yard};
 
@@ -46,13 +47,40 @@ impl Yard {
         patience: Duration,
         afterwards: Afterwards,
     ) -> Result<HandedOff, YardError> {
+        let (work, _removed) = self.put(spec.creator, text, Purpose::Handoff);
+        self.begin_handoff(spec, text, work, patience, afterwards).await
+    }
+
+    /// The same with the words as they are: for a caller that has put lines of its own around them.
+    pub async fn hand_off_verbatim(
+        &self,
+        spec: LaunchSpec,
+        text: &str,
+        patience: Duration,
+        afterwards: Afterwards,
+    ) -> Result<HandedOff, YardError> {
+        let work = SendSpec {
+            from: spec.creator.map(TerminalRef::Id),
+            purpose: inbox::Purpose::Handoff,
+            ..SendSpec::new(typed::clean(text).text)
+        };
+        self.begin_handoff(spec, text, work, patience, afterwards).await
+    }
+
+    async fn begin_handoff(
+        &self,
+        spec: LaunchSpec,
+        text: &str,
+        work: SendSpec,
+        patience: Duration,
+        afterwards: Afterwards,
+    ) -> Result<HandedOff, YardError> {
         check_first_words(text)?;
-        let (yard, text) = (self.clone(), text.to_owned());
+        let yard = self.clone();
         let (id, worker) = abandoned_by_nobody(async move {
             let caller = spec.creator;
             let worker = yard.launch(spec).await?;
-            let (spec, _removed) = yard.put(caller, &text, Purpose::Handoff);
-            let work = yard.addressed(&TerminalRef::Id(worker.id), spec)?;
+            let work = yard.addressed(&TerminalRef::Id(worker.id), work)?;
             let (id, posted) = yard.handoffs().open(work.clone(), caller, afterwards).await?;
             yard.accepted(work, posted).await?;
             Ok((id, worker))

@@ -9,7 +9,7 @@ use super::*;
 
 const SECRET: &str = "s3cret";
 
-async fn listener() -> (TcpListener, SocketAddr) {
+async fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
@@ -38,8 +38,9 @@ async fn open(call: Call) -> Result<(Mouth, Ear), CallError> {
 }
 
 #[tokio::test]
+#[expect(clippy::result_large_err, reason = "the far side's library wants it so")]
 async fn both_sides_speak_and_the_close_says_why() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     let far = tokio::spawn(async move {
         let check = |request: &Request, mut response: Response| -> Result<Response, ErrorResponse> {
             assert_eq!(request.headers()["authorization"], "Bearer key");
@@ -71,7 +72,7 @@ async fn both_sides_speak_and_the_close_says_why() {
 
 #[tokio::test]
 async fn a_refusal_is_told_with_its_status_and_message() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     tokio::spawn(async move {
         let (mut tcp, _) = listener.accept().await.unwrap();
         let _head = tcp.read(&mut [0; 4096]).await.unwrap();
@@ -89,7 +90,7 @@ async fn a_refusal_is_told_with_its_status_and_message() {
 
 #[tokio::test]
 async fn an_address_is_never_shown_with_its_query() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     // Nobody there.
     drop(listener);
     let error = open(call(address)).await.err().unwrap();
@@ -100,22 +101,21 @@ async fn an_address_is_never_shown_with_its_query() {
     let error = open(bad).await.err().unwrap();
     assert!(!shown(&error).contains(SECRET), "{error:?}");
     let protocols = vec![format!("{SECRET}\n")];
-    let (listener, address) = super::tests::listener().await;
+    let (_there, address) = listen().await;
     let error = open(Call { protocols, ..call(address) }).await.err().unwrap();
     assert!(!shown(&error).contains(SECRET), "{error:?}");
-    drop(listener);
 }
 
 #[tokio::test]
 async fn who_takes_a_connection_and_says_nothing_is_given_up() {
-    let (_listener, address) = listener().await;
+    let (_listener, address) = listen().await;
     let error = open(Call { limit: Duration::from_millis(50), ..call(address) }).await.err().unwrap();
     assert!(matches!(&error, CallError::Broken(why) if why.contains("no socket within 50ms")), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_connection_that_just_ends_is_broken() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     tokio::spawn(async move { drop(accept_async(listener.accept().await.unwrap().0).await.unwrap()) });
     let (mouth, mut ear) = open(call(address)).await.unwrap();
     let error = ear.next().await.unwrap_err();
@@ -129,7 +129,7 @@ async fn a_connection_that_just_ends_is_broken() {
 #[tokio::test]
 async fn a_far_side_that_does_not_answer_is_lost_unless_it_may_be_waiting_for_a_program() {
     for types in [false, true] {
-        let (listener, address) = listener().await;
+        let (listener, address) = listen().await;
         let far = tokio::spawn(async move {
             // It reads nothing: no ping is answered.
             accept_async(listener.accept().await.unwrap().0).await.unwrap()
@@ -154,7 +154,7 @@ async fn a_far_side_that_does_not_answer_is_lost_unless_it_may_be_waiting_for_a_
 
 #[tokio::test]
 async fn a_far_side_that_answers_is_there_however_silent_it_is() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     tokio::spawn(async move {
         let mut socket = accept_async(listener.accept().await.unwrap().0).await.unwrap();
         while let Some(Ok(_)) = socket.next().await {}
@@ -166,7 +166,7 @@ async fn a_far_side_that_answers_is_there_however_silent_it_is() {
 #[tokio::test]
 async fn law_01_a_slow_reader_lets_the_far_side_wait_and_loses_nothing() {
     const PIECES: u32 = 2000;
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     let sent = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&sent);
     tokio::spawn(async move {
@@ -197,7 +197,7 @@ async fn law_01_a_slow_reader_lets_the_far_side_wait_and_loses_nothing() {
 
 #[tokio::test]
 async fn a_reader_that_gives_up_loses_nothing() {
-    let (listener, address) = listener().await;
+    let (listener, address) = listen().await;
     let (go, went) = oneshot::channel::<()>();
     tokio::spawn(async move {
         let mut socket = accept_async(listener.accept().await.unwrap().0).await.unwrap();

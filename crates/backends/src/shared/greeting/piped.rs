@@ -50,7 +50,7 @@ pub(super) fn script(word: &str, argv: &str, stdin: Stdin) -> String {
          command -v setsid >/dev/null && exec setsid \"$@\"; exec \"$@\"' sh {argv} {input}2>&1 4>&-)\n\
          c=$?; printf '{BEGIN}{word}:end:%s{END}' $c >&3; echo $c >&4; }} 2>/dev/null | \
          {{ unset {TERMINAL_VARIABLE}; exec cat >&3 4>&-; }}; }} 4>&1)\n\
-         printf '{BEGIN}{word}:{DRAINED}{END}'; while printf '{BEGIN}{word}:end:%s{END}' $code; \
+         while printf '{BEGIN}{word}:{DRAINED}{END}{BEGIN}{word}:end:%s{END}' $code; \
          IFS= read -r s; do :; done; exit $code\n"
     )
 }

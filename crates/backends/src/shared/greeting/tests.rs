@@ -160,3 +160,22 @@ fn pipes_over_a_tty_carry_every_byte_both_ways_in_any_shell() {
         assert_eq!(piped(&spec, b""), (Vec::new(), Some(137), true), "{shell}");
     }
 }
+
+#[test]
+fn what_is_said_before_the_program_begins_passes_who_listens_for_its_end() {
+    let greeting = greeting(&spec(&["sh", "-c", "echo out; exit 3"], "/"));
+    let all = output_of(&greeting);
+    for piece in [1, 7, all.len()] {
+        let (mut ending, mut passed, mut code) = (greeting.ending(), Vec::new(), None);
+        for piece in all.chunks(piece) {
+            code = ending.hear(piece, &mut passed).or(code);
+        }
+        passed.extend(ending.rest());
+        let passed = String::from_utf8(passed).unwrap();
+        for said in [":ready:", ":pid:", ":go\x07out\n"] {
+            assert!(passed.contains(said), "{said} is missing in {passed:?}");
+        }
+        assert!(!passed.contains(":end:"), "{passed:?}");
+        assert_eq!(code, Some(3));
+    }
+}

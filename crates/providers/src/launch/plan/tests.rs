@@ -23,7 +23,7 @@ fn server() -> McpServer {
         env: BTreeMap::from([("PTYARD_TERMINAL".to_owned(), "a \"b\"".to_owned())]),
         secret: BTreeMap::from([("PTYARD_TOKEN".to_owned(), "hidden".to_owned())]),
     };
-    McpServer { name: "ptyard".into(), transport }
+    McpServer { name: "ptyard".into(), transport, calls: Calls::AsUsual }
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_secret_is_in_private_files_and_never_in_an_argument() {
         assert!(plan.argv.iter().all(|arg| !arg.contains("hidden")), "{id}: {:?}", plan.argv);
         let in_files = plan.files.iter().any(|file| file.text.contains(r#""PTYARD_TOKEN":"hidden""#));
         let encoder = provider.launch().mcp.encoder;
-        assert_eq!(in_files, encoder == McpEncoder::Json, "{id}");
+        assert_eq!(in_files, matches!(encoder, McpEncoder::Json | McpEncoder::Opencode), "{id}");
     }
 }
 
@@ -97,15 +97,34 @@ fn a_secret_is_left_out_where_servers_are_arguments() {
 fn a_server_that_is_there_is_given_by_its_address() {
     let headers = BTreeMap::from([("X-Key".to_owned(), "k".to_owned())]);
     let transport = McpTransport::Http { url: "https://example.com/mcp".into(), headers };
-    let wanted = Wanted { mcp: vec![McpServer { name: "docs".into(), transport }], ..wanted() };
+    let wanted =
+        Wanted { mcp: vec![McpServer { name: "docs".into(), transport, calls: Calls::AsUsual }], ..wanted() };
     let codex = plan_of("codex", &wanted).argv.join(" ");
     assert!(codex.contains("mcp_servers.docs.url=\"https://example.com/mcp\""), "{codex}");
     assert!(codex.contains("mcp_servers.docs.http_headers.X-Key=\"k\""), "{codex}");
     let claude = &plan_of("claude_code", &wanted).files[0].text;
+    let opencode = &plan_of("opencode_cli", &wanted).files[0].text;
+    assert!(opencode.contains(r#""type":"remote""#), "{opencode}");
     assert!(
         claude.contains(r#""type":"http""#) && claude.contains(r#""url":"https://example.com/mcp""#),
         "{claude}"
     );
+}
+
+#[test]
+fn tools_of_a_server_that_checks_its_callers_are_called_unasked_and_no_others() {
+    for (calls, unasked) in [(Calls::Unasked, true), (Calls::AsUsual, false)] {
+        let wanted = Wanted { mcp: vec![McpServer { calls, ..server() }], ..wanted() };
+        let plans = ["codex", "claude_code", "opencode_cli"].map(|id| plan_of(id, &wanted));
+        let [codex, claude, opencode] = plans;
+        let holds = |plan: &Plan, text: &str| plan.argv.iter().any(|arg| arg == text);
+        let codex = holds(&codex, "mcp_servers.ptyard.default_tools_approval_mode=\"approve\"");
+        let claude = holds(&claude, "--allowedTools=mcp__ptyard");
+        let file = &opencode.files[0];
+        assert_eq!(opencode.env["OPENCODE_CONFIG"], file.path.display().to_string());
+        let opencode = file.text.contains(r#""permission":{"ptyard_*":"allow"}"#);
+        assert_eq!((codex, claude, opencode), (unasked, unasked, unasked));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod interrupt;
 mod judge;
+mod place;
 mod write;
 
 use std::collections::VecDeque;
@@ -105,6 +106,7 @@ impl Actor {
             seen: Seen::default(),
             clocks: Clocks { input: Some(now), ..Clocks::default() },
         });
+        self.tell_place(now);
         self.judge_the_past(now);
         self.step(Vec::new(), now);
         self.publish_status(now);
@@ -174,6 +176,7 @@ impl Actor {
             attended.clocks.settled = false;
         }
         self.step(vec![Event::Reset { at }], now);
+        self.tell_place(now);
         self.look_now(now);
     }
 

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Faults, Vendor, Vendors, locked};
+use super::{Faults, Vendor, Vendors};
+use crate::vendors::locked;
 use crate::vendors::program::{Event, Io, Order, Program, Stream, Told};
 use crate::vendors::sandbox::Sandbox;
 
@@ -25,6 +26,8 @@ use crate::vendors::sandbox::Sandbox;
 #[derive(Debug)]
 pub(super) struct Daemon {
     pub(super) token: String,
+    /// What whoever made it wrote on it.
+    pub(super) metadata: Value,
     /// Variables of all its programs.
     env: BTreeMap<String, String>,
     sandbox: Sandbox,
@@ -50,9 +53,9 @@ const EVENTS: usize = 64;
 const END_KEPT: Duration = Duration::from_secs(30);
 
 impl Daemon {
-    pub(super) fn new(token: String, env: BTreeMap<String, String>) -> Self {
+    pub(super) fn new(token: String, env: BTreeMap<String, String>, metadata: Value) -> Self {
         let (sandbox, running, gone) = (Sandbox::new(), Mutex::default(), watch::Sender::new(false));
-        Self { token, env, sandbox, running, gone }
+        Self { token, env, metadata, sandbox, running, gone }
     }
 
     /// Ends everything in it.

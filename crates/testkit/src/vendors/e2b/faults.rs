@@ -1,5 +1,7 @@
 //! What a network and a vendor do to clients, to be switched on.
 
+use crate::vendors::Refusal;
+
 /// Faults of a server. None by default.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
@@ -17,25 +19,4 @@ pub struct Faults {
     pub lose_answers_of: Option<&'static str>,
     /// Requests with this in their path are refused with this status, this many times.
     pub refuse: Option<Refusal>,
-}
-
-/// Refusals to come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
-    /// Part of a path, as `/sandboxes` or `SendInput`.
-    pub path: &'static str,
-    /// The status.
-    pub status: u16,
-    /// How often.
-    pub times: u32,
-}
-
-impl Faults {
-    /// The status that a request for this path is refused with, which counts.
-    pub(super) fn refuses(&mut self, path: &str) -> Option<u16> {
-        let refusal =
-            self.refuse.as_mut().filter(|refusal| refusal.times > 0 && path.contains(refusal.path))?;
-        refusal.times -= 1;
-        Some(refusal.status)
-    }
 }

@@ -5,9 +5,9 @@ mod faults;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use self::daemon::Daemon;
-pub use self::faults::{Faults, Refusal};
+pub use self::faults::Faults;
+use crate::vendors::{Refusal, locked};
 
 /// The only key that the server takes.
 pub const KEY: &str = "e2b_0123456789abcdef0123456789abcdef01234567";
@@ -103,7 +104,7 @@ impl E2bServer {
     /// Makes a sandbox that belongs to nobody's program, and says its id.
     #[must_use]
     pub fn sandbox(&self) -> String {
-        self.vendor.make(&Value::Null)["sandboxID"].as_str().expect("an id").to_owned()
+        self.vendor.make(&Value::Null, &Value::Null)["sandboxID"].as_str().expect("an id").to_owned()
     }
 
     /// The ids of the sandboxes there are.
@@ -126,18 +127,14 @@ impl Drop for E2bServer {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Vendor {
-    fn make(&self, env: &Value) -> Value {
+    fn make(&self, env: &Value, metadata: &Value) -> Value {
         let mut random = [0; 10];
         getrandom::fill(&mut random).expect("random bytes");
         let id = random.iter().fold("i".to_owned(), |id, byte| id + &format!("{byte:02x}"));
         let env = env.as_object().into_iter().flatten();
         let env = env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
-        let daemon = Arc::new(Daemon::new(format!("token-of-{id}"), env));
+        let daemon = Arc::new(Daemon::new(format!("token-of-{id}"), env, metadata.clone()));
         let described = described(&id, &daemon);
         locked(&self.sandboxes).insert(id, daemon);
         described
@@ -153,7 +150,7 @@ fn described(id: &str, daemon: &Daemon) -> Value {
         "sandboxID": id, "templateID": "base", "clientID": "client", "alias": "base", "envdVersion": "0.6.4",
         "envdAccessToken": daemon.token, "domain": null, "trafficAccessToken": null,
         "startedAt": "2026-01-01T00:00:00Z", "endAt": "2026-01-01T01:00:00Z", "state": "running",
-        "cpuCount": 2, "memoryMB": 512, "diskSizeMB": 512, "metadata": {},
+        "cpuCount": 2, "memoryMB": 512, "diskSizeMB": 512, "metadata": daemon.metadata,
     })
 }
 
@@ -171,7 +168,7 @@ async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response 
         }
         heard.push(format!("{} {path}", request.method()));
     }
-    let refused = locked(&vendor.faults).refuses(&path);
+    let refused = Refusal::refuses(&mut locked(&vendor.faults).refuse, &path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
         return error(status, "refused on purpose");
     }
@@ -191,12 +188,18 @@ async fn make(State(vendor): Vendors, Json(order): Json<Value>) -> Response {
     if template == "no-such-template" {
         return error(StatusCode::NOT_FOUND, &format!("template {template} not found"));
     }
-    (StatusCode::CREATED, Json(vendor.make(&order["envVars"]))).into_response()
+    (StatusCode::CREATED, Json(vendor.make(&order["envVars"], &order["metadata"]))).into_response()
 }
 
-async fn list(State(vendor): Vendors) -> Response {
-    let all: Vec<Value> =
-        locked(&vendor.sandboxes).iter().map(|(id, daemon)| described(id, daemon)).collect();
+/// All, or those with the metadata that is asked for: `metadata=NAME%3DVALUE`.
+async fn list(State(vendor): Vendors, Query(query): Query<HashMap<String, String>>) -> Response {
+    let wanted = query.get("metadata").and_then(|wanted| wanted.split_once('='));
+    let is_wanted = |daemon: &Daemon| wanted.is_none_or(|(name, value)| daemon.metadata[name] == value);
+    let all: Vec<Value> = locked(&vendor.sandboxes)
+        .iter()
+        .filter(|(_, daemon)| is_wanted(daemon))
+        .map(|(id, daemon)| described(id, daemon))
+        .collect();
     Json(all).into_response()
 }
 

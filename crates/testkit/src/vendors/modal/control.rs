@@ -38,7 +38,10 @@ impl Control {
         let image_id = "im-0123456789abcdefABCDEF".to_owned();
         let mut answer = ImageGetOrCreateResponse { image_id, result: Some(result(GenericStatus::Success)) };
         if commands.is_some_and(|commands| commands.contains("no-such-image")) {
-            let failed = GenericResult { exception: "it cannot be pulled".to_owned(), ..result(GenericStatus::Failure) };
+            let failed = GenericResult {
+                exception: "it cannot be pulled".to_owned(),
+                ..result(GenericStatus::Failure)
+            };
             answer.result = Some(failed);
         } else if locked(&self.0.faults).questions_before_image > 0 {
             answer.result = None;
@@ -83,7 +86,8 @@ impl Service for Control {
         {
             return Status::unauthenticated("Token ID or secret is wrong").into_http();
         }
-        let (Some(key), Some(_version)) = (header("x-idempotency-key"), header("x-modal-client-version")) else {
+        let (Some(key), Some(_version)) = (header("x-idempotency-key"), header("x-modal-client-version"))
+        else {
             return Status::invalid_argument("a call needs a key and a version").into_http();
         };
         match path.as_str() {
@@ -102,8 +106,7 @@ impl Service for Control {
             EnvironmentGetOrCreateRequest::PATH => {
                 unary(asked, |_: EnvironmentGetOrCreateRequest| async {
                     let settings = EnvironmentSettings { image_builder_version: BUILDER.to_owned() };
-                    let metadata =
-                        EnvironmentMetadata { name: "main".to_owned(), settings: Some(settings) };
+                    let metadata = EnvironmentMetadata { name: "main".to_owned(), settings: Some(settings) };
                     Ok(EnvironmentGetOrCreateResponse {
                         environment_id: "en-1".to_owned(),
                         metadata: Some(metadata),
@@ -112,7 +115,8 @@ impl Service for Control {
                 .await
             }
             ImageGetOrCreateRequest::PATH => {
-                unary(asked, |request: ImageGetOrCreateRequest| std::future::ready(self.image(&request))).await
+                unary(asked, |request: ImageGetOrCreateRequest| std::future::ready(self.image(&request)))
+                    .await
             }
             ImageJoinStreamingRequest::PATH => {
                 streaming(asked, |_: ImageJoinStreamingRequest| std::future::ready(Ok(self.joined()))).await
@@ -142,7 +146,11 @@ impl Service for Control {
                 unary(asked, |request: SandboxWaitRequest| {
                     let ended = self.0.has_ended(&request.sandbox_id);
                     let answer = ended.map(|ended| SandboxWaitResponse {
-                        result: Some(if ended { result(GenericStatus::Terminated) } else { GenericResult::default() }),
+                        result: Some(if ended {
+                            result(GenericStatus::Terminated)
+                        } else {
+                            GenericResult::default()
+                        }),
                     });
                     std::future::ready(answer)
                 })

@@ -69,11 +69,7 @@ impl Kept {
 
 impl Exec {
     /// Follows a program; `late` is how long after its end the last of its output comes.
-    pub(super) fn of(
-        program: Program,
-        events: mpsc::Receiver<Event>,
-        late: Option<Duration>,
-    ) -> Arc<Self> {
+    pub(super) fn of(program: Program, events: mpsc::Receiver<Event>, late: Option<Duration>) -> Arc<Self> {
         let exec = Arc::new(Self {
             program,
             out: Kept::default(),
@@ -91,7 +87,8 @@ impl Exec {
             match event {
                 Event::Output(stream, bytes) => {
                     // The last one is only known when another one comes.
-                    let next = if late.is_some() { held.replace((stream, bytes)) } else { Some((stream, bytes)) };
+                    let next =
+                        if late.is_some() { held.replace((stream, bytes)) } else { Some((stream, bytes)) };
                     if let Some((stream, bytes)) = next {
                         self.of_stream(stream).add(&bytes);
                     }

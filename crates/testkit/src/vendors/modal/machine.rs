@@ -107,9 +107,7 @@ impl Reading {
             async move {
                 let mut reading = reading?;
                 match reading.next(&exec).await {
-                    Ok(data) => {
-                        Some((Ok(TaskExecStdioReadResponse { data: data? }), Some(reading)))
-                    }
+                    Ok(data) => Some((Ok(TaskExecStdioReadResponse { data: data? }), Some(reading))),
                     Err(status) => Some((Err(status), None)),
                 }
             }

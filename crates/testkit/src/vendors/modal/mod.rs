@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ptyard_modal_wire::control::Sandbox as Definition;
 use tokio::net::TcpListener;
@@ -26,6 +26,7 @@ pub use self::faults::{Break, Faults, Refusal};
 use self::machine::{Machine, Machines};
 use self::serve::serve;
 use self::tokens::Tokens;
+use crate::vendors::locked;
 
 /// The only token that the server takes: its id and its secret.
 pub const TOKEN: (&str, &str) = ("ak-0123456789abcdef", "as-fedcba9876543210");
@@ -181,7 +182,11 @@ impl ModalServer {
     #[must_use]
     pub fn living(&self) -> usize {
         let sandboxes = locked(&self.vendor.sandboxes);
-        sandboxes.values().filter_map(|sandbox| sandbox.machine.as_ref()).map(|machine| machine.living()).sum()
+        sandboxes
+            .values()
+            .filter_map(|sandbox| sandbox.machine.as_ref())
+            .map(|machine| machine.living())
+            .sum()
     }
 
     /// How many calls to machines had a token that was not taken.
@@ -208,10 +213,6 @@ impl Drop for ModalServer {
         self.vendor.cut();
         locked(&self.vendor.sandboxes).clear();
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn random(prefix: &str) -> String {

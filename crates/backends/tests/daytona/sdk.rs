@@ -1,0 +1,17 @@
+//! The test server is held to the vendor's wire by the vendor's own client.
+
+use std::path::Path;
+
+use ptyard_testkit::vendors::client::Client;
+use ptyard_testkit::vendors::daytona::DaytonaServer;
+
+const CLIENT: Client = Client { package: "daytona==0.226.1", module: "daytona" };
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_vendors_own_client_is_content_with_the_server() {
+    let server = DaytonaServer::start().await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/daytona/sdk.py");
+    if CLIENT.runs(Path::new(env!("CARGO_TARGET_TMPDIR")), &script, server.variables()).await {
+        assert!(server.sandboxes().is_empty(), "it removed what it made");
+    }
+}

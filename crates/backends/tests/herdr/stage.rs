@@ -1,0 +1,122 @@
+//! A herdr of the tests' own, and programs in it.
+
+use std::future::poll_fn;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use ptyard_backends::herdr::{Herdr, Settings};
+use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_terminal::backend::{Backend, Io, Sink, StartSpec, Started};
+use ptyard_testkit::soon;
+use ptyard_testkit::vendors::herdr::{HerdrServer, program};
+
+/// A server in a directory of its own.
+pub(crate) struct Stage {
+    pub(crate) herdr: HerdrServer,
+    pub(crate) backend: Arc<dyn Backend>,
+    _directory: tempfile::TempDir,
+}
+
+/// What the viewers of these tests are: they show nothing and stay.
+const VIEWER: &str = "#!/bin/sh\necho \"viewer of $1 for ${HERDR_AGENT:-nobody}\"\nexec sleep 1000000\n";
+
+pub(crate) fn settings(directory: &tempfile::TempDir) -> Settings {
+    let viewer = directory.path().join("viewer");
+    std::fs::write(&viewer, VIEWER).unwrap();
+    std::fs::set_permissions(&viewer, PermissionsExt::from_mode(0o755)).unwrap();
+    Settings {
+        program: program(),
+        config: Some(directory.path().to_owned()),
+        viewer: vec![viewer.display().to_string()],
+        first_pause: Duration::from_millis(20),
+        longest_pause: Duration::from_millis(100),
+    }
+}
+
+pub(crate) fn directory() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("ptyard-h").tempdir().unwrap()
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let directory = directory();
+        let herdr = HerdrServer::start(directory.path(), "default");
+        let backend = Arc::new(Herdr::new(settings(&directory)));
+        Self { herdr, backend, _directory: directory }
+    }
+
+    pub(crate) async fn start(&self, argv: &[&str]) -> (Started, String) {
+        let spec = spec(argv);
+        let label = spec.id.to_string();
+        let started = soon("the start", self.backend.start(spec)).await.unwrap();
+        (started, label)
+    }
+
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&HerdrServer) -> bool) {
+        soon(what, self.herdr.until(is_so)).await;
+    }
+
+    /// Waits until the backend has looked at everything that was told so far.
+    pub(crate) async fn has_looked(&self) {
+        let before = self.herdr.snapshots();
+        // Two: the first may have begun before.
+        self.herdr.tell(b"{\"event\":\"pane_closed\",\"data\":{\"pane_id\":\"0-0\"}}\n");
+        soon("a look", self.herdr.asked(before + 1)).await;
+        self.herdr.tell(b"{\"event\":\"pane_closed\",\"data\":{\"pane_id\":\"0-0\"}}\n");
+        soon("another look", self.herdr.asked(before + 2)).await;
+    }
+}
+
+pub(crate) fn spec(argv: &[&str]) -> StartSpec {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let bits = (u128::from(std::process::id()) << 64) | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::var("PATH").unwrap();
+    StartSpec {
+        id: TerminalId::from_bits(bits),
+        argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
+        cwd: PathBuf::from("/"),
+        env: [("PATH".to_owned(), path)].into(),
+        io: Io::Tty(Size::DEFAULT),
+        ceilings: Default::default(),
+    }
+}
+
+/// Reads until `text` has come.
+pub(crate) async fn read_until(program: &mut Started, text: &str) -> String {
+    let (mut all, mut room) = (Vec::new(), [0; 4096]);
+    soon(text, async {
+        while !String::from_utf8_lossy(&all).contains(text) {
+            let read = poll_fn(|cx| program.source.poll_read(cx, &mut room)).await.unwrap();
+            assert!(read > 0, "{:?}", String::from_utf8_lossy(&all));
+            all.extend_from_slice(&room[..read]);
+        }
+    })
+    .await;
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+pub(crate) async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let written = soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await.unwrap();
+        bytes = &bytes[written..];
+    }
+}
+
+pub(crate) async fn exit(program: &mut Started) -> Exit {
+    let Started { source, control, .. } = program;
+    let mut room = [0; 4096];
+    let both = poll_fn(|cx| {
+        while let Poll::Ready(Ok(1..)) = source.poll_read(cx, &mut room) {}
+        control.poll_exit(cx)
+    });
+    soon("the end", both).await
+}
+
+/// Whether the program lives after the backend had the occasion to end it.
+pub(crate) async fn lives(program: &mut Started) -> bool {
+    poll_fn(|cx| Poll::Ready(program.control.poll_exit(cx).is_pending())).await
+}

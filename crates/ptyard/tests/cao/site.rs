@@ -1,0 +1,130 @@
+//! A server that CAO's clients find, with scripted agents.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::package;
+
+/// Profiles, the kinds of programs they run on, which CAO knows by name, and what the scripted agent does in their place.
+const AGENTS: [(&str, &str, &str); 2] = [
+    ("helper", "claude_code", "turn = { busy_ms = 300, answer = \"You said: {text}\" }"),
+    ("asker", "codex", "turn = { busy_ms = 300, ask = {}, answer = \"It was allowed.\" }"),
+];
+
+pub(crate) struct Site {
+    dir: TempDir,
+    server: Child,
+    pub(crate) port: String,
+    programs: &'static Path,
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.ptyard(&["stop"]).output();
+        let _ = self.server.wait();
+    }
+}
+
+/// What the server and its clients are started with.
+fn prepare<'c>(dir: &Path, command: &'c mut Command) -> &'c mut Command {
+    let path = format!("{}:{}", dir.join("bin").display(), std::env::var("PATH").unwrap());
+    command
+        .env("PATH", path)
+        .env("PTYARD_STATE", dir.join("state"))
+        .env("CAO_HOME_DIR", dir.join("cao"))
+        .env("HOME", dir)
+        .env_remove("CAO_TERMINAL_ID")
+        .current_dir(dir)
+        .stdin(Stdio::null())
+}
+
+impl Site {
+    /// Starts it; `None` where CAO's package cannot be had.
+    pub(crate) fn start() -> Option<Self> {
+        let programs = package::programs()?;
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["state/providers", "cao/agent-store", "bin"] {
+            fs::create_dir_all(dir.path().join(part)).unwrap();
+        }
+        fs::set_permissions(dir.path().join("state"), fs::Permissions::from_mode(0o700)).unwrap();
+        for (profile, provider, script) in AGENTS {
+            let manifest = format!(
+                "id = '{provider}'\nname = 'Scripted'\nversion = '1.0.0'\nengine = 1\n[launch]\nbinaries = ['{profile}']\n\
+                 [ready]\nsettle_ms = 0\nfirst_settle_ms = 0\nquiet_ms = 700\nunseen_work_ms = 0\n"
+            );
+            fs::write(dir.path().join(format!("state/providers/{provider}.toml")), manifest).unwrap();
+            let text = format!("---\nname: {profile}\ndescription: Helps\nprovider: {provider}\n---\n");
+            // Where `cao install` puts it.
+            fs::write(dir.path().join(format!("cao/agent-store/{profile}.md")), text).unwrap();
+            let agent = ptyard_testkit::agent::program().display();
+            let program = dir.path().join("bin").join(profile);
+            let text = format!("#!/bin/sh\nexec {agent} --toml 'status.osc7501 = \"always\"\n{script}'\n");
+            fs::write(&program, text).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+
+        let mut server = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        let server = prepare(dir.path(), &mut server).args(["serve", "--cao", "127.0.0.1:0"]);
+        let mut server = server.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = lines.next().unwrap().unwrap();
+            if let Some((_, rest)) = line.split_once("cao=") {
+                break rest.split_whitespace().next().unwrap().to_owned();
+            }
+        };
+        std::thread::spawn(move || lines.for_each(|line| eprintln!("{}", line.unwrap_or_default())));
+        let port = address.rsplit(':').next().unwrap().to_owned();
+        Some(Self { dir, server, port, programs })
+    }
+
+    fn prepared<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        prepare(self.dir.path(), command).env("CAO_API_HOST", "127.0.0.1").env("CAO_API_PORT", &self.port)
+    }
+
+    pub(crate) fn ptyard(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
+        self.prepared(&mut command).args(args);
+        command
+    }
+
+    /// What `ptyard` says, as JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.ptyard(&[&["--json"], args].concat()).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {output:?}"))
+    }
+
+    /// One of the package's programs.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        self.prepared(&mut command);
+        command
+    }
+
+    /// What `cao` prints, which must succeed.
+    pub(crate) fn cao(&self, args: &[&str]) -> String {
+        let output: Output = self.program("cao").args(args).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}: {told}\n{}", String::from_utf8_lossy(&output.stderr));
+        told
+    }
+
+    /// What the server answers to a GET, as JSON.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let mut peer = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n", self.port);
+        peer.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        peer.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
+    }
+}

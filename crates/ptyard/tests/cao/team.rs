@@ -1,0 +1,87 @@
+//! The MCP server that CAO gives to agents, in the place of agents that use it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::mcp::Client;
+use crate::site::Site;
+
+/// What an agent in this terminal would have.
+fn server_of(site: &Site, terminal: &str) -> Client {
+    let mut command = site.program("cao-mcp-server");
+    command.env("CAO_TERMINAL_ID", terminal);
+    Client::start(command)
+}
+
+/// The mail of a terminal, once `wanted` holds.
+fn mail(site: &Site, terminal: &str, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let began = Instant::now();
+    loop {
+        let mail = site.get(&format!("/terminals/{terminal}/inbox/messages?limit=50"));
+        let mail = mail.as_array().unwrap().clone();
+        if wanted(&mail) {
+            return mail;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{mail:?}");
+    }
+}
+
+fn status_becomes(site: &Site, terminal: &str, status: &str) {
+    let began = Instant::now();
+    loop {
+        let told = site.get(&format!("/terminals/{terminal}"));
+        if told["status"] == status {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it is not {status}: {told}");
+    }
+}
+
+#[test]
+fn agents_hand_off_assign_tell_answer_and_delete() {
+    let Some(site) = Site::start() else { return };
+    site.cao(&["launch", "--agents", "helper", "--headless", "--auto-approve", "--session-name", "team"]);
+    let boss = site.get("/sessions/cao-team/terminals")[0]["id"].as_str().unwrap().to_owned();
+    let mut tools = server_of(&site, &boss);
+
+    let done =
+        tools.call("handoff", &json!({"agent_profile": "helper", "message": "compute", "timeout": 120}));
+    assert_eq!(done["success"], true, "{done}");
+    assert!(done["output"].as_str().unwrap().contains("You said: compute"), "{done}");
+
+    let assigned = tools.call("assign", &json!({"agent_profile": "helper", "message": "count"}));
+    assert_eq!(assigned["success"], true, "{assigned}");
+    let worker = assigned["terminal_id"].as_str().unwrap().to_owned();
+    let arrived = mail(&site, &worker, |mail| mail.iter().any(|one| one["status"] == "delivered"));
+    let text = arrived[0]["message"].as_str().unwrap();
+    assert!(text.starts_with("count") && text.contains(&format!("terminal {boss}")), "{text}");
+    assert_eq!(arrived[0]["sender_id"], boss.as_str());
+    assert_eq!(site.get(&format!("/terminals/{worker}"))["caller_id"], boss.as_str());
+
+    let told = tools.call("send_message", &json!({"receiver_id": worker, "message": "and now?"}));
+    assert_eq!(told["success"], true, "{told}");
+    let arrived = mail(&site, &worker, |mail| mail.len() == 2 && mail[1]["status"] == "delivered");
+    assert!(arrived[1]["message"].as_str().unwrap().starts_with("and now?"), "{arrived:?}");
+    // Back, to whom nobody names: who created it is on record.
+    let back = server_of(&site, &worker).call("send_message", &json!({"message": "it is 42"}));
+    assert_eq!(back["success"], true, "{back}");
+    let arrived = mail(&site, &boss, |mail| mail.iter().any(|one| one["status"] == "delivered"));
+    assert!(arrived[0]["message"].as_str().unwrap().starts_with("it is 42"), "{arrived:?}");
+    assert_eq!(arrived[0]["sender_id"], worker.as_str());
+
+    let asks = tools.call("assign", &json!({"agent_profile": "asker", "message": "remove it"}));
+    let asker = asks["terminal_id"].as_str().unwrap_or_else(|| panic!("{asks}")).to_owned();
+    status_becomes(&site, &asker, "waiting_user_answer");
+    let answered = tools.call("answer_user_prompt", &json!({"terminal_id": asker, "answer": "1"}));
+    assert_eq!(answered["success"], true, "{answered}");
+    status_becomes(&site, &asker, "completed");
+    let output = site.get(&format!("/terminals/{asker}/output?mode=last"));
+    assert!(output["output"].as_str().unwrap().contains("It was allowed."), "{output}");
+
+    let deleted = tools.call("delete_terminal", &json!({"terminal_id": worker}));
+    assert_eq!(deleted["success"], true, "{deleted}");
+    let left = site.get("/sessions/cao-team/terminals");
+    let left: Vec<_> = left.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(left, [boss.as_str(), asker.as_str()]);
+}

@@ -1,0 +1,229 @@
+//! The API of CLI Agent Orchestrator, call by call. Its own clients are tried in `crates/ptyard/tests/cao`.
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HOST, ORIGIN};
+use hyper::{Method, Request};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::site::{Answer, Site, send, soon};
+
+/// A site with a profile whose agents are shells.
+fn site() -> Site {
+    let site = Site::start_with_cao();
+    let store = site.dir.path().join("cao/agent-store");
+    std::fs::create_dir_all(&store).unwrap();
+    let profile = "---\nname: sheller\ndescription: Runs a shell\nprovider: shell\n---\n";
+    std::fs::write(store.join("sheller.md"), profile).unwrap();
+    site
+}
+
+async fn call_from(site: &Site, method: Method, path: &str, body: &Value, origin: Option<&str>) -> Answer {
+    let address = site.cao.unwrap();
+    let mut request = Request::builder().method(method).uri(path).header(HOST, address.to_string());
+    if let Some(origin) = origin {
+        request = request.header(ORIGIN, origin);
+    }
+    let request = if body.is_null() {
+        request.body(Full::default())
+    } else {
+        request.header(CONTENT_TYPE, "application/json").body(Full::from(Bytes::from(body.to_string())))
+    };
+    let stream = TcpStream::connect(address).await.unwrap();
+    Answer::read(send(stream, request.unwrap()).await).await
+}
+
+async fn call(site: &Site, method: Method, path: &str) -> (u16, Value) {
+    let answer = call_from(site, method, path, &Value::Null, None).await;
+    (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap())
+}
+
+async fn get(site: &Site, path: &str) -> Value {
+    let (status, document) = call(site, Method::GET, path).await;
+    assert_eq!(status, 200, "{path}: {document}");
+    document
+}
+
+/// A session with one shell; what it is called.
+async fn session(site: &Site, name: &str) -> String {
+    let path = format!("/sessions?agent_profile=sheller&session_name={name}&working_directory=/tmp");
+    let (status, made) = call(site, Method::POST, &path).await;
+    assert_eq!(status, 201, "{made}");
+    made["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn refusals_have_a_status_and_a_detail() {
+    let site = site();
+    for (method, path, status) in [
+        (Method::GET, "/nothing", 404),
+        (Method::POST, "/health", 405),
+        (Method::GET, "/terminals/xyz", 422),
+        (Method::GET, "/terminals/0a1b2c3d", 404),
+        (Method::POST, "/terminals/0a1b2c3d/inbox/messages?sender_id=ui&message=x", 404),
+        (Method::GET, "/sessions/cao-none", 404),
+        (Method::GET, "/sessions/a:b", 400),
+        (Method::POST, "/sessions", 422),
+        (Method::POST, "/sessions?agent_profile=nobody", 400),
+        (Method::POST, "/sessions?agent_profile=sheller&session_name=a:b", 400),
+        (Method::GET, "/agents/profiles/nobody", 404),
+        (Method::GET, "/skills/..", 400),
+        (Method::GET, "/skills/none", 404),
+        (Method::GET, "/flows/none", 404),
+    ] {
+        let (told, document) = call(&site, method.clone(), path).await;
+        assert_eq!(told, status, "{method} {path}: {document}");
+        assert!(!document["detail"].is_null(), "{method} {path}: {document}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_call_nothing() {
+    let site = site();
+    let own = format!("http://{}", site.cao.unwrap());
+    for (origin, status) in [(own.as_str(), 200), ("http://evil.example", 403), ("null", 403)] {
+        let answer = call_from(&site, Method::GET, "/health", &Value::Null, Some(origin)).await;
+        assert_eq!(answer.status.as_u16(), status, "{origin}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
+async fn rooms_that_are_empty_say_so() {
+    let site = site();
+    assert_eq!(get(&site, "/settings/memory").await["enabled"], false);
+    for empty in ["/workflows", "/workflows/runs", "/sessions", "/flows"] {
+        assert_eq!(get(&site, empty).await, json!([]), "{empty}");
+    }
+    assert_eq!(get(&site, "/health").await["service"], "cli-agent-orchestrator");
+    assert_eq!(get(&site, "/agents/providers").await.as_array().unwrap().len(), 12);
+    let profiles = get(&site, "/agents/profiles").await;
+    assert!(profiles.as_array().unwrap().iter().any(|profile| profile["name"] == "sheller"), "{profiles}");
+    assert_eq!(get(&site, "/agents/profiles/sheller").await["provider"], "shell");
+    site.close().await;
+}
+
+#[tokio::test]
+async fn sessions_are_made_once_shown_and_ended() {
+    let site = site();
+    let first = session(&site, "team").await;
+    let (status, _) =
+        call(&site, Method::POST, "/sessions?agent_profile=sheller&session_name=cao-team").await;
+    assert_eq!(status, 400, "it is there");
+    let (status, second) = call(
+        &site,
+        Method::POST,
+        &format!("/sessions/cao-team/terminals?agent_profile=sheller&caller_id={first}"),
+    )
+    .await;
+    assert_eq!((status, &second["caller_id"]), (201, &json!(first)));
+    let rows = get(&site, "/sessions/cao-team/terminals").await;
+    assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&json!(first), &second["id"]), "the conductor is first");
+    assert_eq!(
+        (&rows[0]["tmux_session"], &rows[0]["working_directory"]),
+        (&json!("cao-team"), &json!("/tmp"))
+    );
+    // One that CAO's clients did not start.
+    let own = json!({"provider": "shell", "session": "own"});
+    site.post::<Value>("/v1/agents", own).await;
+    assert_eq!(get(&site, "/sessions").await.as_array().unwrap().len(), 1);
+    let (status, _) = call(&site, Method::DELETE, "/sessions/own").await;
+    assert_eq!(status, 404);
+    let (_, ended) = call(&site, Method::DELETE, "/sessions/cao-team").await;
+    assert_eq!(ended, json!({"success": true, "deleted": ["cao-team"], "errors": []}));
+    assert_eq!(get(&site, "/sessions").await, json!([]));
+    assert_eq!(site.get::<Value>("/v1/sessions").await[0]["name"], "own");
+    site.close().await;
+}
+
+#[tokio::test]
+async fn mail_is_kept_in_order_with_its_sender_as_it_was_written() {
+    let site = site();
+    let first = session(&site, "a").await;
+    let second = session(&site, "b").await;
+    for (sender, text) in [(first.as_str(), "one"), ("ui", "two%0A%5BMessage%20from%20x%5D")] {
+        let path = format!("/terminals/{second}/inbox/messages?sender_id={sender}&message={text}");
+        let (status, sent) = call(&site, Method::POST, &path).await;
+        assert_eq!((status, &sent["sender_id"], &sent["success"]), (200, &json!(sender), &json!(true)));
+        assert!(sent["message_id"].is_u64(), "{sent}");
+    }
+    let mail = get(&site, &format!("/terminals/{second}/inbox/messages")).await;
+    assert_eq!((&mail[0]["message"], &mail[0]["sender_id"]), (&json!("one"), &json!(first)));
+    assert_eq!(mail[1]["message"], "two\n[Message from x]");
+    let newest = get(&site, &format!("/terminals/{second}/inbox/messages?limit=1")).await;
+    assert_eq!(newest.as_array().unwrap().len(), 1);
+    let (status, _) =
+        call(&site, Method::GET, &format!("/terminals/{second}/inbox/messages?status=lost")).await;
+    assert_eq!(status, 400);
+    site.close().await;
+}
+
+#[tokio::test]
+async fn a_viewer_sees_the_bytes_and_types() {
+    let site = site();
+    let id = session(&site, "seen").await;
+    let address = site.cao.unwrap();
+    let url = format!("ws://{address}/terminals/{id}/ws");
+    let (mut socket, _) =
+        soon("the stream", tokio_tungstenite::client_async(url, TcpStream::connect(address).await.unwrap()))
+            .await
+            .unwrap();
+    let say = |note: Value| Message::text(note.to_string());
+    socket.send(say(json!({"type": "resize", "rows": 30, "cols": 90}))).await.unwrap();
+    socket.send(say(json!({"type": "unknown"}))).await.unwrap();
+    socket.send(say(json!({"type": "input", "data": "stty size; echo done-$((6*7))\r"}))).await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains("done-42") {
+        match soon("output", socket.next()).await.unwrap().unwrap() {
+            Message::Binary(bytes) => seen.push_str(&String::from_utf8_lossy(&bytes)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(seen.contains("30 90"), "{seen:?}");
+    let full = get(&site, &format!("/terminals/{id}/output?mode=full")).await;
+    assert!(full["output"].as_str().unwrap().contains("done-42"), "{full}");
+    let range = get(&site, &format!("/terminals/{id}/output/range?offset=0&length=1048576")).await;
+    assert!(range["data"].as_str().unwrap().contains("done-42"), "{range}");
+    let (status, _) = call(&site, Method::POST, &format!("/terminals/{id}/key?key=C-d")).await;
+    assert_eq!(status, 200);
+    let closed = loop {
+        match soon("the end", socket.next()).await.unwrap().unwrap() {
+            Message::Close(frame) => break frame,
+            _more => {}
+        }
+    };
+    assert_eq!(u16::from(closed.unwrap().code), 1000);
+
+    let url = format!("ws://{address}/terminals/0a1b2c3d/ws");
+    let (mut socket, _) =
+        soon("the stream", tokio_tungstenite::client_async(url, TcpStream::connect(address).await.unwrap()))
+            .await
+            .unwrap();
+    let Message::Close(Some(frame)) = soon("the refusal", socket.next()).await.unwrap().unwrap() else {
+        panic!("it was not closed")
+    };
+    assert_eq!(u16::from(frame.code), 4004);
+    site.close().await;
+}
+
+#[tokio::test]
+async fn flows_are_added_paused_and_forgotten() {
+    let site = site();
+    let body = json!({"name": "nightly", "schedule": "0 3 * * *", "agent_profile": "sheller", "provider": "shell",
+        "prompt_template": "look"});
+    let added = call_from(&site, Method::POST, "/flows", &body, None).await;
+    assert_eq!(added.status.as_u16(), 201, "{:?}", added.body);
+    let flow = get(&site, "/flows/nightly").await;
+    assert_eq!((&flow["schedule"], &flow["enabled"]), (&json!("0 3 * * *"), &json!(true)));
+    let bad = json!({"name": "bad", "schedule": "never", "agent_profile": "sheller", "prompt_template": "x"});
+    assert_eq!(call_from(&site, Method::POST, "/flows", &bad, None).await.status.as_u16(), 404);
+    call(&site, Method::POST, "/flows/nightly/disable").await;
+    assert_eq!(get(&site, "/flows").await[0]["enabled"], false);
+    call(&site, Method::DELETE, "/flows/nightly").await;
+    assert_eq!(get(&site, "/flows").await, json!([]));
+    site.close().await;
+}
