@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// From the bottom up: a crate may depend on crates before it, never on one behind it.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 10] = [
     "ptyard-core",
     "ptyard-screen",
     "ptyard-terminal",
+    "ptyard-modal-wire",
     "ptyard-backends",
     "ptyard-providers",
     "ptyard-store",
