@@ -60,7 +60,7 @@ pub(super) async fn ready(ear: &mut Ear) -> Result<Vec<u8>, CallError> {
         loop {
             match ear.next().await? {
                 Message::Bytes(bytes) if replay.len() + bytes.len() <= 2 * REPLAY_BYTES => {
-                    replay.extend(bytes)
+                    replay.extend(bytes);
                 }
                 Message::Bytes(_) => return Err(CallError::garbled("a replay without an end")),
                 Message::Text(text) => match status(&text) {

@@ -83,7 +83,7 @@ pub(crate) async fn nothing_is_left(server: &CloudflareServer) {
 }
 
 fn is_lost(exit: &Exit) -> bool {
-    (exit.code, exit.signal, exit.cause.clone()) == (None, None, Cause::Lost)
+    (exit.code, exit.signal, exit.cause) == (None, None, Cause::Lost)
 }
 
 #[tokio::test]
