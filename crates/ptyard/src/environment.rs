@@ -64,6 +64,8 @@ const OF_PLACES: &[&str] = &[
     "DOCKER_TLS_VERIFY",
     "LD_LIBRARY_PATH",
     "RUST_BACKTRACE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "TMUX_TMPDIR",
 ];
 
