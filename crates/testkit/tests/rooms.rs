@@ -93,7 +93,7 @@ fn unsafe_stands_in_one_place() {
 }
 
 /// Who reads the wall clock, and what for. Nothing else may: it can be set back by a day.
-const WALL_CLOCK: [(&str, &str); 14] = [
+const WALL_CLOCK: [(&str, &str); 13] = [
     ("terminal/src/clock.rs", "the one place that gives moments, with the wall time for people"),
     ("yard/src/exec.rs", "created_at, for people"),
     ("yard/src/events/mod.rs", "when an event came, for people; events go by number"),
@@ -105,8 +105,10 @@ const WALL_CLOCK: [(&str, &str); 14] = [
     ("terminal/src/wall.rs", "the wait for it"),
     ("server/src/translate/mail.rs", "how old a message is, for people"),
     ("server/src/routes/mail.rs", "the same of a mailbox"),
-    ("backends/src/modal/router.rs", "how long a token of theirs is good for, by their clock"),
-    ("backends/src/modal/api.rs", "the time of a call, which the wire wants"),
+    (
+        "backends/src/modal/api.rs",
+        "the vendor dates calls and the ends of tokens; a wrong clock does no harm",
+    ),
     ("yard/src/ids.rs", "ids that sort by age, also when the clock was set back"),
 ];
 

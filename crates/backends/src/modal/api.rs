@@ -12,12 +12,13 @@ use ptyard_modal_wire::control::{
     GenericResult, GenericStatus, Image, ImageGetOrCreateRequest, ImageJoinStreamingRequest, NetworkAccess,
     NetworkAccessType, ObjectCreationType, Resources, Sandbox, SandboxCreateRequest,
     SandboxGetFromNameRequest, SandboxGetTaskIdRequest, SandboxTerminateRequest, SandboxWaitRequest,
-    TaskGetCommandRouterAccessRequest, TaskGetCommandRouterAccessResponse,
+    TaskGetCommandRouterAccessRequest,
 };
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tonic::metadata::{MetadataMap, MetadataValue};
 
+use super::access::Access;
 use super::exec::random_id;
 use super::link::{Link, of_status, sensitive};
 use super::settings::{Settings, Token};
@@ -83,7 +84,7 @@ impl Api {
     }
 
     fn metadata(&self, key: &str, attempt: u32) -> Result<MetadataMap, CallError> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut metadata = MetadataMap::new();
         metadata.insert("x-modal-client-version", MetadataValue::from_static(CLIENT_VERSION));
         metadata.insert("x-modal-client-type", MetadataValue::from_static(CLIENT_TYPE));
@@ -236,8 +237,10 @@ impl Api {
     }
 
     /// Where the machine of a task is, and a new token for it.
-    pub(super) async fn access(&self, task: &str) -> Result<TaskGetCommandRouterAccessResponse, CallError> {
-        self.ask(TaskGetCommandRouterAccessRequest { task_id: task.to_owned() }, CALL_LIMIT).await
+    pub(super) async fn access(&self, task: &str) -> Result<(String, Access), CallError> {
+        let request = TaskGetCommandRouterAccessRequest { task_id: task.to_owned() };
+        let answer = self.ask(request, CALL_LIMIT).await?;
+        Ok((answer.url, Access::new(answer.jwt, Instant::now(), wall())))
     }
 
     /// Removes a sandbox with all that runs in it. One that is gone already is well.
@@ -247,6 +250,11 @@ impl Api {
             _ => Ok(()),
         }
     }
+}
+
+/// What the vendor is told, and tells, by the clock on the wall. A wrong one does no harm.
+fn wall() -> SystemTime {
+    SystemTime::now()
 }
 
 fn is_known(result: &GenericResult) -> bool {

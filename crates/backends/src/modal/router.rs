@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ptyard_modal_wire::Call;
 use tokio::sync::OnceCell;
@@ -34,10 +34,9 @@ impl fmt::Debug for Router {
 impl Router {
     /// The machine of a task. It is asked for nothing yet.
     pub(super) async fn of(api: &Api, task: String) -> Result<Self, CallError> {
-        let answer = api.access(&task).await?;
-        api.settings().check(&answer.url).map_err(CallError::NotSent)?;
-        let link = Link::new(&answer.url, api.settings().authorities.as_deref())?;
-        let access = Access::new(answer.jwt, Instant::now(), SystemTime::now());
+        let (url, access) = api.access(&task).await?;
+        api.settings().check(&url).map_err(CallError::NotSent)?;
+        let link = Link::new(&url, api.settings().authorities.as_deref())?;
         let access = Arc::new(OnceCell::new_with(Some(access)));
         Ok(Self { link, api: api.clone(), task: task.into(), access: Arc::new(Mutex::new(access)) })
     }
@@ -70,10 +69,7 @@ impl Router {
             }
             self.give_up(known);
         }
-        let fetching = async || {
-            let answer = self.api.access(&self.task).await?;
-            Ok(Access::new(answer.jwt, Instant::now(), SystemTime::now()))
-        };
+        let fetching = async || self.api.access(&self.task).await.map(|(_url, access)| access);
         self.current().get_or_try_init(fetching).await.cloned()
     }
 
