@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -15,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(super) struct Sandbox {
     directory: tempfile::TempDir,
     mark: (u64, u64),
+    is_over: AtomicBool,
 }
 
 impl Sandbox {
@@ -22,7 +24,7 @@ impl Sandbox {
         let directory = tempfile::Builder::new().prefix("ptyard-sandbox").tempdir().expect("a directory");
         let file = File::create(directory.path().join("mark")).expect("a file");
         let metadata = file.metadata().expect("a file's metadata");
-        Self { directory, mark: (metadata.dev(), metadata.ino()) }
+        Self { directory, mark: (metadata.dev(), metadata.ino()), is_over: AtomicBool::new(false) }
     }
 
     /// What every program has open.
@@ -40,15 +42,13 @@ impl Sandbox {
         self.directory.path()
     }
 
-    /// How many of its processes live.
-    pub(super) fn living(&self) -> usize {
+    /// How many processes live in it.
+    pub(super) fn count(&self) -> usize {
         self.processes().len()
     }
 
     fn processes(&self) -> Vec<u32> {
-        let entries = fs::read_dir("/proc").expect("/proc can be read");
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        pids.filter(|&pid| pid != std::process::id() && self.is_open_in(pid)).collect()
+        others().filter(|&pid| self.is_open_in(pid)).collect()
     }
 
     fn is_open_in(&self, pid: u32) -> bool {
@@ -58,25 +58,55 @@ impl Sandbox {
             .any(|entry| fs::metadata(entry.path()).is_ok_and(|file| (file.dev(), file.ino()) == self.mark))
     }
 
-    /// How many processes live in it.
-    pub(super) fn count(&self) -> usize {
-        self.processes().len()
+    /// Whether a process is one that will open the mark: its path stands among the arguments until then.
+    fn is_coming(&self, pid: u32) -> bool {
+        let mark = self.mark();
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|&byte| byte == 0).any(|argument| argument == mark.as_os_str().as_encoded_bytes())
     }
 
-    /// Ends everything in it, until nothing is left.
+    /// Ends everything in it, until nothing is left, also what was only just started.
     pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
         loop {
-            let living = self.processes();
-            if living.is_empty() {
-                return;
-            }
-            for pid in living {
-                if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
-                    let _gone = kill_process(pid, Signal::KILL);
+            let mut is_certain = true;
+            for pid in others() {
+                if self.is_open_in(pid) || self.is_coming(pid) {
+                    is_certain = false;
+                    if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+                        let _gone = kill_process(pid, Signal::KILL);
+                    }
+                } else if is_becoming(pid) {
+                    is_certain = false;
                 }
+            }
+            if is_certain {
+                return;
             }
         }
     }
+
+    /// Whether all of it was ended, so that nothing may be started in it any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}
+
+/// All processes but this one.
+fn others() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("/proc can be read");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|&pid| pid != std::process::id())
+}
+
+/// Whether a child of this process is just becoming another program: for that moment it shows no arguments.
+fn is_becoming(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let mut words = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let (state, parent) = (words.next(), words.next());
+    parent == Some(std::process::id().to_string().as_str())
+        && !matches!(state, Some("Z" | "X"))
+        && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|arguments| arguments.is_empty())
 }
 
 impl Drop for Sandbox {

@@ -130,7 +130,7 @@ impl CloudflareServer {
     /// How many processes live in all sandboxes.
     #[must_use]
     pub fn processes(&self) -> usize {
-        locked(&self.vendor.containers).values().map(|container| container.sandbox.living()).sum()
+        locked(&self.vendor.containers).values().map(|container| container.sandbox.count()).sum()
     }
 
     /// Counts requests from here on.

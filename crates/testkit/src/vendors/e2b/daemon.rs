@@ -107,6 +107,10 @@ impl Daemon {
         });
         locked(&self.running).insert(running.program.pid, Arc::clone(&running));
         tokio::spawn(Arc::clone(self).tell(Arc::clone(&running), events));
+        if self.sandbox.is_over() {
+            self.sandbox.end();
+            return Err(Failure("not_found", "the sandbox is gone".to_owned()));
+        }
         Ok((running, heard))
     }
 

@@ -35,7 +35,7 @@ impl Machine {
 
     /// How many programs live.
     pub(super) fn living(&self) -> usize {
-        self.sandbox.living()
+        self.sandbox.count()
     }
 
     fn find(&self, exec: &str) -> Result<Arc<Exec>, Status> {
@@ -81,6 +81,10 @@ impl Machine {
             .map_err(|error| Status::internal(error.to_string()))?;
         let late = locked(&vendor.faults).last_output_late_by;
         execs.insert(request.exec_id.clone(), Exec::of(program, events, late));
+        if self.sandbox.is_over() {
+            self.sandbox.end();
+            return Err(Status::not_found("the sandbox has ended"));
+        }
         Ok(())
     }
 
