@@ -58,6 +58,8 @@ pub(super) enum Job {
     Mail(MailJob),
     /// The end of the input, behind everything that was typed before it.
     Close(oneshot::Sender<Result<(), ControlError>>, Place),
+    /// The same, begun.
+    Closing(oneshot::Sender<Result<(), ControlError>>, Place),
 }
 
 /// One write.
@@ -128,6 +130,7 @@ impl Job {
             Self::Type(typing) => typing.taken > 0 || typing.reply.is_none(),
             Self::Mail(mail) => mail.has_begun(),
             Self::Close(..) => false,
+            Self::Closing(..) => true,
         }
     }
 }
@@ -200,7 +203,7 @@ impl InputQueue {
         let Some(first) = self.jobs.pop_front() else { return };
         let behind = std::mem::take(&mut self.jobs).into_iter().filter_map(|job| match job {
             Job::Type(typing) => typing.unless_cancelled(cx, end).map(Job::Type),
-            other @ (Job::Mail(_) | Job::Close(..)) => Some(other),
+            other @ (Job::Mail(_) | Job::Close(..) | Job::Closing(..)) => Some(other),
         });
         self.jobs = std::iter::once(first).chain(behind).collect();
     }
@@ -218,9 +221,9 @@ impl InputQueue {
             };
             match self.jobs.pop_front() {
                 None => return InputStep::Idle,
-                Some(Job::Close(reply, place)) => match open.poll_close(cx) {
+                Some(Job::Close(reply, place) | Job::Closing(reply, place)) => match open.poll_close(cx) {
                     Poll::Pending => {
-                        self.jobs.push_front(Job::Close(reply, place));
+                        self.jobs.push_front(Job::Closing(reply, place));
                         return InputStep::Idle;
                     }
                     Poll::Ready(closed) => {
@@ -302,6 +305,10 @@ impl InputQueue {
                 Job::Mail(mail) => mail.end(&mut self.mailed),
                 Job::Close(reply, _) => {
                     let _gone = reply.send(Err(ControlError::StdinClosed));
+                }
+                // Far away, the end that it brings may be heard before its own answer.
+                Job::Closing(reply, _) => {
+                    let _gone = reply.send(Ok(()));
                 }
             }
         }
