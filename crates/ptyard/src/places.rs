@@ -28,23 +28,17 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
     });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
     // Without a mark, what is made there cannot be found again, and everything else works.
-    let mark = state.mark();
-    if let Err(error) = &mark {
-        tracing::warn!(%error, "what is made elsewhere has no mark: `ptyard gc` will not find it");
-    }
-    backends.push(match &mark {
-        Ok(mark) => Arc::new(e2b().marked(mark)),
-        Err(_) => Arc::new(e2b()),
-    });
+    let mark = state.mark().inspect_err(
+        |error| tracing::warn!(%error, "what is made elsewhere has no mark: `ptyard gc` will not find it"),
+    );
+    let mark = mark.ok().as_deref().map(Arc::from);
+    backends.push(Arc::new(e2b().marked(mark.clone())));
     backends.push(Arc::new(herdr(state)));
     backends.push(Arc::new(daytona()));
     backends.push(Arc::new(modal()));
     backends.push(Arc::new(cloudflare().remembering(state.dir().join("made").join("cloudflare"))));
     match docker() {
-        Ok(docker) => backends.push(match &mark {
-            Ok(mark) => Arc::new(docker.marked(mark)),
-            Err(_) => Arc::new(docker),
-        }),
+        Ok(docker) => backends.push(Arc::new(docker.marked(mark))),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
     }
     backends

@@ -27,3 +27,19 @@ pub async fn soon<F: Future>(what: &str, future: F) -> F::Output {
         Err(_) => panic!("this did not happen in {PATIENCE:?}: {what}"),
     }
 }
+
+/// How long until something is looked at again of which no event tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Waits until something holds of which no event tells: what a server of the tests counts, what `/proc` shows.
+///
+/// # Panics
+/// As [`soon`].
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    soon(what, async {
+        while !holds() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    })
+    .await;
+}

@@ -9,15 +9,13 @@ use std::time::Duration;
 use hyper::Method;
 use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::container::remove;
 use super::engine::EngineError;
 use super::inside::Inside;
 use crate::shared::fate::{ExitWatch, Fate};
-
-/// Signals that may wait for the engine.
-const SIGNALS: usize = 16;
+use crate::shared::signals::{Ordered, Signals};
 
 /// How long after a kill the end may take to be known.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -45,7 +43,7 @@ pub(super) struct DockerControl {
     io: Io,
     fate: Fate,
     size: watch::Sender<Option<Size>>,
-    signals: mpsc::Sender<(Signal, Target)>,
+    signals: Signals,
 }
 
 /// A program, for whoever does something to it.
@@ -64,18 +62,14 @@ impl DockerControl {
             Io::Pipes(_) => None,
         };
         let (size, sizes) = watch::channel(first);
-        let (signals, received) = mpsc::channel(SIGNALS);
+        let (signals, received) = Signals::to("the engine");
         tokio::spawn(clerk(place.clone(), sizes, received));
         Self { place, io, fate, size, signals }
     }
 }
 
 /// Carries out what was ordered, until the controls are gone.
-async fn clerk(
-    place: Place,
-    mut sizes: watch::Receiver<Option<Size>>,
-    mut signals: mpsc::Receiver<(Signal, Target)>,
-) {
+async fn clerk(place: Place, mut sizes: watch::Receiver<Option<Size>>, mut signals: Ordered) {
     // The size that the program was to be started with.
     sizes.mark_changed();
     loop {
@@ -192,10 +186,7 @@ impl Control for DockerControl {
         if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
-        self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
-            action: "send the signal",
-            message: format!("{SIGNALS} signals wait for the engine already"),
-        })
+        self.signals.order(signal, target)
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {

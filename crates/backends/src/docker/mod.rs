@@ -78,8 +78,8 @@ impl Docker {
 
     /// The same, with a mark of a server's state on all that is made.
     #[must_use]
-    pub fn marked(self, mark: &str) -> Self {
-        Self { mark: Some(mark.into()), ..self }
+    pub fn marked(self, mark: Option<Arc<str>>) -> Self {
+        Self { mark, ..self }
     }
 
     /// The containers with our mark. An engine that is not there has none.

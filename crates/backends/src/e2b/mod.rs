@@ -71,8 +71,8 @@ impl E2b {
 
     /// The same, with a mark of a server's state (letters and digits) on all that is made.
     #[must_use]
-    pub fn marked(self, mark: &str) -> Self {
-        Self { mark: Some(mark.into()), ..self }
+    pub fn marked(self, mark: Option<Arc<str>>) -> Self {
+        Self { mark, ..self }
     }
 
     /// The sandboxes with our mark. Who has no key has made none.

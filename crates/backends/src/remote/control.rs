@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::lodging::{Lodger, Lodging};
 use crate::shared::fate::{ExitWatch, Fate};
-
-/// Signals that may wait for the vendor.
-const SIGNALS: usize = 16;
+use crate::shared::signals::{Ordered, Signals};
 
 /// How often it is looked for processes to kill at most.
 const ROUNDS: u32 = 3;
@@ -38,14 +36,14 @@ pub(crate) struct SandboxControl<L: Lodging> {
     io: Io,
     fate: Fate,
     size: watch::Sender<Option<Size>>,
-    signals: mpsc::Sender<(Signal, Target)>,
+    signals: Signals,
 }
 
 impl<L: Lodging> SandboxControl<L> {
     pub(crate) fn new(lodging: L, lodger: Lodger, io: Io, fate: Fate) -> Self {
         let subject = Subject { lodging, lodger };
         let (size, sizes) = watch::channel(None);
-        let (signals, received) = mpsc::channel(SIGNALS);
+        let (signals, received) = Signals::to("the vendor");
         tokio::spawn(clerk(subject.clone(), sizes, received));
         Self { subject, io, fate, size, signals }
     }
@@ -55,7 +53,7 @@ impl<L: Lodging> SandboxControl<L> {
 async fn clerk<L: Lodging>(
     subject: Subject<L>,
     mut sizes: watch::Receiver<Option<Size>>,
-    mut signals: mpsc::Receiver<(Signal, Target)>,
+    mut signals: Ordered,
 ) {
     let Subject { lodging, lodger } = subject;
     // The lease is new.
@@ -169,10 +167,7 @@ impl<L: Lodging> Control for SandboxControl<L> {
         if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
-        self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
-            action: "send the signal",
-            message: format!("{SIGNALS} signals wait for the vendor already"),
-        })
+        self.signals.order(signal, target)
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {

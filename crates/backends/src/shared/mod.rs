@@ -4,6 +4,8 @@ pub(crate) mod clients;
 pub(crate) mod fate;
 pub(crate) mod greeting;
 pub(crate) mod look_after;
+#[cfg(any(feature = "docker", feature = "remote", feature = "ssh"))]
+pub(crate) mod signals;
 
 use std::future::Future;
 

@@ -8,20 +8,17 @@ use std::time::Duration;
 use ptyard_core::{Exit, Size, TerminalId};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
-use tokio::sync::mpsc;
 
 use super::master::Host;
 use crate::shared::fate::{Fate, Herald};
 use crate::shared::look_after;
+use crate::shared::signals::{Ordered, Signals};
 
 /// How long the script that looks after processes may take beyond the grace it was given.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long after a kill the end may take to be known; then the client is ended, and with it the channel.
 const END_LIMIT: Duration = Duration::from_secs(3);
-
-/// Signals that may wait for the connection.
-const SIGNALS: usize = 16;
 
 /// The controls of the client, which one task polls for its end and others use meanwhile.
 type Shared = Arc<Mutex<Box<dyn Control>>>;
@@ -33,7 +30,7 @@ pub(super) struct SshControl {
     mark: String,
     io: Io,
     fate: Fate,
-    signals: mpsc::Sender<(Signal, Target)>,
+    signals: Signals,
 }
 
 impl SshControl {
@@ -41,7 +38,7 @@ impl SshControl {
         let client = Arc::new(Mutex::new(client));
         let mark = format!("{TERMINAL_VARIABLE}={id}");
         let (herald, fate) = Fate::new();
-        let (signals, received) = mpsc::channel(SIGNALS);
+        let (signals, received) = Signals::to("the connection");
         tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), herald));
         tokio::spawn(send_signals(Arc::clone(&host), mark.clone(), received));
         Self { host, client, mark, io, fate, signals }
@@ -63,7 +60,7 @@ async fn watch_end(host: Arc<Host>, client: Shared, mark: String, herald: Herald
 }
 
 /// Sends signals one after the other, until the controls are gone.
-async fn send_signals(host: Arc<Host>, mark: String, mut signals: mpsc::Receiver<(Signal, Target)>) {
+async fn send_signals(host: Arc<Host>, mark: String, mut signals: Ordered) {
     while let Some((signal, target)) = signals.recv().await {
         let arguments = ["signal", &signal.0.to_string(), look_after::whom(target)];
         if let Err(error) = host.look_after(&mark, &arguments, SCRIPT_LIMIT).await {
@@ -88,10 +85,7 @@ impl Control for SshControl {
         if self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
-        self.signals.try_send((signal, target)).map_err(|_| ControlError::Os {
-            action: "send the signal",
-            message: format!("{SIGNALS} signals wait for the connection already"),
-        })
+        self.signals.order(signal, target)
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {

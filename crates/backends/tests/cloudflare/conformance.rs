@@ -4,61 +4,35 @@ use std::sync::Arc;
 
 use ptyard_backends::cloudflare::{Cloudflare, Settings};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run_some};
-use ptyard_testkit::soon;
+use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::until;
 use ptyard_testkit::vendors::cloudflare::CloudflareServer;
+use ptyard_testkit::vendors::play;
 
 /// The id of a sandbox that somebody else has.
 pub(crate) const THEIRS: &str = "somebodyelses";
 
 pub(crate) fn backend(server: &CloudflareServer) -> Arc<Cloudflare> {
-    let variables = server.variables();
-    Arc::new(Cloudflare::new(Settings::from_variables(|name| {
-        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
-    })))
+    Arc::new(Cloudflare::new(Settings::from_variables(play::among(server.variables()))))
 }
 
 fn ground(label: &'static str, place: &str, server: &Arc<CloudflareServer>) -> Ground {
     let cut = Arc::clone(server);
-    Ground {
-        label,
-        backend: backend(server).at(place).unwrap(),
-        env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
-        cwd: "/".into(),
-        cut: Some(Box::new(move || {
-            cut.cut();
-            Box::pin(async {})
-        })),
-    }
-}
-
-/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
-fn wanted(name: &str) -> bool {
-    std::env::var("CASES").map_or(true, |part| name.contains(&part))
+    play::ground(label, backend(server).at(place).unwrap(), move || cut.cut())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_of_their_own_conform() {
     let server = Arc::new(CloudflareServer::start().await);
-    run_some(ground("cloudflare", "", &server), wanted).await.hold_to_page();
-    soon("no sandbox is left", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    run(ground("cloudflare", "", &server)).await.hold_to_page();
+    until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_that_are_there_conform() {
     let server = Arc::new(CloudflareServer::start().await);
     let place = format!("sandbox={THEIRS}");
-    run_some(ground("cloudflare:sandbox=ID", &place, &server), wanted).await.hold_to_page();
+    run(ground("cloudflare:sandbox=ID", &place, &server)).await.hold_to_page();
     assert_eq!(server.sandboxes(), [THEIRS], "somebody else's sandbox stays");
-    soon("no session is left", async {
-        while !server.sessions().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("no session is left", || server.sessions().is_empty()).await;
 }

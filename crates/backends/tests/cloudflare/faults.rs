@@ -1,84 +1,33 @@
 //! What networks and the vendor do to clients.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
 use ptyard_backends::cloudflare::{Cloudflare, Settings};
-use ptyard_core::{Cause, ErrorCode, Exit, Size, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartError, StartSpec, Started, Stdin};
-use ptyard_testkit::soon;
+use ptyard_core::{Cause, ErrorCode, Exit, Size};
+use ptyard_terminal::backend::{Backend, Io, StartError, Started, Stdin};
 use ptyard_testkit::vendors::cloudflare::{CloudflareServer, Faults, Refusal};
+use ptyard_testkit::vendors::play::{finish, read_until, spec, type_in};
+use ptyard_testkit::{soon, until};
 
 use crate::conformance::{THEIRS, backend};
 
 pub(crate) const TTY: Io = Io::Tty(Size::DEFAULT);
-const ALL_IO: [Io; 3] = [TTY, Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)];
-
-pub(crate) fn spec(script: &str, io: Io) -> StartSpec {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).unwrap();
-    let id = TerminalId::from_bits(u128::from_ne_bytes(random));
-    StartSpec {
-        id,
-        argv: ["sh", "-c", script].map(str::to_owned).into(),
-        cwd: "/".into(),
-        env: [("PTYARD_TERMINAL".to_owned(), id.to_string())].into(),
-        io,
-        ceilings: Default::default(),
-    }
-}
+pub(crate) const ALL_IO: [Io; 3] = [TTY, Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)];
 
 async fn start(server: &CloudflareServer, script: &str, io: Io) -> Result<Started, StartError> {
     let backend = backend(server).at("").unwrap();
     soon("the start", backend.start(spec(script, io))).await
 }
 
-/// Everything that is printed, and the end.
-async fn finish(started: &mut Started) -> (String, Exit) {
-    let (mut all, mut room) = (Vec::new(), [0; 4096]);
-    while let Ok(read @ 1..) =
-        soon("output or its end", poll_fn(|cx| started.source.poll_read(cx, &mut room))).await
-    {
-        all.extend_from_slice(&room[..read]);
-    }
-    let exit = soon("the end", poll_fn(|cx| started.control.poll_exit(cx))).await;
-    (String::from_utf8_lossy(&all).into_owned(), exit)
-}
-
-async fn read_until(started: &mut Started, what: &str) -> String {
-    let (mut all, mut room) = (Vec::new(), [0; 4096]);
-    while !String::from_utf8_lossy(&all).contains(what) {
-        let read = soon(what, poll_fn(|cx| started.source.poll_read(cx, &mut room))).await.unwrap();
-        assert_ne!(read, 0, "the output ended before {what:?}: {:?}", String::from_utf8_lossy(&all));
-        all.extend_from_slice(&room[..read]);
-    }
-    String::from_utf8_lossy(&all).into_owned()
-}
-
 /// Cuts all sockets, and waits until another one was asked for.
 async fn cut(server: &CloudflareServer) {
     let before = server.heard("/pty");
     server.cut();
-    soon("another socket", async {
-        while server.heard("/pty") == before {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
-
-async fn write(started: &mut Started, bytes: &[u8]) -> std::io::Result<usize> {
-    let sink = started.sink.as_mut().unwrap();
-    soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await
+    until("another socket", || server.heard("/pty") != before).await;
 }
 
 pub(crate) async fn nothing_is_left(server: &CloudflareServer) {
-    soon("no sandbox is left", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("no sandbox is left", || server.sandboxes().is_empty()).await;
     assert_eq!(server.processes(), 0);
 }
 
@@ -186,7 +135,7 @@ async fn a_long_output_goes_on_where_its_replay_is_known() {
     read_until(&mut started, "first").await;
     cut(&server).await;
     // It waits for the line.
-    write(&mut started, b"x").await.unwrap();
+    type_in(&mut started, b"x").await.unwrap();
     assert_eq!(finish(&mut started).await, ("xsecond".to_owned(), Exit::exited(4)));
 }
 
@@ -196,18 +145,18 @@ async fn what_was_typed_before_the_connection_broke_is_not_typed_again_and_that_
     let script = "stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null; printf .; sleep 600";
     let mut started = start(&server, script, TTY).await.unwrap();
     read_until(&mut started, "ready").await;
-    write(&mut started, b"a").await.unwrap();
+    type_in(&mut started, b"a").await.unwrap();
     assert_eq!(read_until(&mut started, "a").await, "a");
     cut(&server).await;
     // That it arrived is shown by the program; the connection did not say so in time.
     let error = loop {
-        match write(&mut started, b"").await {
+        match type_in(&mut started, b"").await {
             Ok(_) => tokio::task::yield_now().await,
             Err(error) => break error,
         }
     };
     assert!(error.to_string().contains("may not have arrived"), "{error}");
-    write(&mut started, b"bc").await.unwrap();
+    type_in(&mut started, b"bc").await.unwrap();
     assert_eq!(read_until(&mut started, ".").await, "bc.");
 }
 
@@ -226,7 +175,7 @@ async fn a_socket_that_is_closed_or_complains_before_it_is_ready_is_no_start_and
     read_until(&mut started, "ready").await;
     server.fail(|faults| faults.close_before_ready = 2);
     cut(&server).await;
-    write(&mut started, b"x").await.unwrap();
+    type_in(&mut started, b"x").await.unwrap();
     assert_eq!(finish(&mut started).await, ("x".to_owned(), Exit::exited(6)));
     drop(started);
     let mut started = start(&server, "printf ready; sleep 600", TTY).await.unwrap();
@@ -310,12 +259,7 @@ async fn a_session_of_ours_in_a_sandbox_of_theirs_is_closed_and_the_sandbox_stay
     let server = CloudflareServer::start().await;
     let place = backend(&server).at(&format!("sandbox={THEIRS}")).unwrap();
     let no_sessions = async || {
-        soon("no session is left", async {
-            while !server.sessions().is_empty() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        until("no session is left", || server.sessions().is_empty()).await;
     };
     let mut two = Vec::new();
     for script in ["printf one; sleep 600", "printf two; sleep 600"] {
@@ -330,12 +274,7 @@ async fn a_session_of_ours_in_a_sandbox_of_theirs_is_closed_and_the_sandbox_stay
     server.fail(|faults| faults.error_before_ready = 1);
     soon("the start", place.start(spec("true", TTY))).await.err().expect("it failed");
     no_sessions().await;
-    soon("nothing of it lives", async {
-        while server.processes() > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("nothing of it lives", || server.processes() == 0).await;
     assert_eq!(server.sandboxes(), [THEIRS]);
 }
 

@@ -6,9 +6,10 @@ use ptyard_core::TerminalId;
 use ptyard_terminal::backend::Backend;
 use ptyard_testkit::soon;
 use ptyard_testkit::vendors::cloudflare::CloudflareServer;
+use ptyard_testkit::vendors::play::spec;
 
 use crate::conformance::{THEIRS, backend};
-use crate::faults::{TTY, spec};
+use crate::faults::TTY;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_server_that_died_left_is_on_its_list_until_it_is_ended() {

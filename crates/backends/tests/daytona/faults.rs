@@ -7,10 +7,11 @@ use std::time::Duration;
 use ptyard_backends::daytona::{Daytona, Settings};
 use ptyard_core::{Cause, ErrorCode, Exit, Size};
 use ptyard_terminal::backend::{Backend, Io, StartError, Started, Stdin};
-use ptyard_testkit::soon;
 use ptyard_testkit::vendors::Refusal;
+use ptyard_testkit::vendors::chance::Chance;
 use ptyard_testkit::vendors::daytona::{DaytonaServer, KEY};
 use ptyard_testkit::vendors::play::{finish, read_until, spec, type_in};
+use ptyard_testkit::{soon, until};
 
 use crate::conformance::backend;
 
@@ -29,12 +30,7 @@ async fn start(server: &DaytonaServer, script: &str, io: Io) -> Result<Started, 
 
 /// Waits until no sandbox is left.
 async fn nothing_is_left(server: &DaytonaServer) {
-    soon("no sandbox is left", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test]
@@ -236,48 +232,33 @@ async fn a_place_is_a_snapshot_or_a_sandbox() {
 }
 
 /// Rounds of the next test.
-const ROUNDS: u32 = 40;
+const ROUNDS: u64 = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_program_is_left_after_random_starts_kills_cuts_and_drops() {
     let server = DaytonaServer::start().await;
     let theirs = server.sandbox();
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).unwrap();
-        u64::from_ne_bytes(random) | 1
-    });
-    eprintln!("SEED={seed}, {ROUNDS} rounds");
-    let mut state = seed;
-    let mut below = |bound: u64| {
-        // xorshift
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % bound
-    };
+    let (mut chance, rounds) = Chance::and_rounds(ROUNDS);
     let place = format!("sandbox={theirs}");
-    for _ in 0..ROUNDS {
-        let backend = backend(&server).at(if below(3) == 0 { "" } else { &place }).unwrap();
-        let io = [TTY, PIPES, PIPES_WITH_STDIN][usize::try_from(below(3)).unwrap()];
+    for _ in 0..rounds {
+        let backend = backend(&server).at(if chance.below(3) == 0 { "" } else { &place }).unwrap();
+        let io = chance.pick(&[TTY, PIPES, PIPES_WITH_STDIN]);
         let start = backend.start(spec("sleep 600 & sleep 600", io));
-        let patience = Duration::from_millis(if below(2) == 0 { 2000 } else { below(100) });
+        let patience = Duration::from_millis(if chance.below(2) == 0 { 2000 } else { chance.below(100) });
         let Ok(started) = tokio::time::timeout(patience, start).await else { continue };
         let mut started = started.unwrap();
-        match below(4) {
+        match chance.below(4) {
             0 => server.cut(),
             1 => {
-                soon("the kill", started.control.kill(Duration::from_millis(below(50)))).await;
+                soon("the kill", started.control.kill(Duration::from_millis(chance.below(50)))).await;
                 soon("the end", poll_fn(|cx| started.control.poll_exit(cx))).await;
             }
             2 => drop(tokio::time::timeout(Duration::ZERO, started.control.kill(Duration::ZERO)).await),
             _ => {}
         }
     }
-    soon("nothing is left", async {
-        while server.living() > 0 || server.sandboxes().len() > 1 || server.terminals() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    until("nothing is left", || {
+        server.living() == 0 && server.sandboxes().len() <= 1 && server.terminals() == 0
     })
     .await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run_some};
+use ptyard_testkit::conformance::{Ground, run};
 use ptyard_testkit::soon;
 
 use crate::engine::Engine;
@@ -25,18 +25,11 @@ fn ground(label: &'static str, place: &str, proxy: &Proxy) -> Ground {
     }
 }
 
-/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
-fn wanted(name: &str) -> bool {
-    std::env::var("CASES").map_or(true, |part| name.contains(&part))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn containers_conform() {
     let Some(engine) = Engine::start() else { return };
     let proxy = Proxy::before(&engine.socket());
-    if wanted("own") {
-        run_some(ground("docker:IMAGE", "ptyard-test", &proxy), wanted).await.hold_to_page();
-    }
+    run(ground("docker:IMAGE", "ptyard-test", &proxy)).await.hold_to_page();
     soon("no container is left", async {
         while !engine.docker(&["ps", "--all", "--quiet"]).is_empty() {
             tokio::task::yield_now().await;
@@ -45,7 +38,7 @@ async fn containers_conform() {
     .await;
 
     engine.docker(&["run", "--detach", "--init", "--name", "there", "ptyard-test", "sleep", "100000"]);
-    run_some(ground("docker:container=NAME", "container=there", &proxy), wanted).await.hold_to_page();
+    run(ground("docker:container=NAME", "container=there", &proxy)).await.hold_to_page();
     // The headings, the init and its sleep; the last programs are still being looked after when their case ends.
     soon("no process is left", async {
         while engine.docker(&["top", "there"]).lines().count() > 3 {

@@ -4,52 +4,31 @@ use std::sync::Arc;
 
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run_some};
-use ptyard_testkit::soon;
+use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::until;
 use ptyard_testkit::vendors::e2b::E2bServer;
+use ptyard_testkit::vendors::play;
 
 pub(crate) fn backend(server: &E2bServer) -> Arc<E2b> {
-    let variables = server.variables();
-    Arc::new(E2b::new(Settings::from_variables(|name| {
-        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
-    })))
+    Arc::new(E2b::new(Settings::from_variables(play::among(server.variables()))))
 }
 
 fn ground(label: &'static str, place: &str, server: &Arc<E2bServer>) -> Ground {
     let cut = Arc::clone(server);
-    Ground {
-        label,
-        backend: backend(server).at(place).unwrap(),
-        env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
-        cwd: "/".into(),
-        cut: Some(Box::new(move || {
-            cut.cut();
-            Box::pin(async {})
-        })),
-    }
-}
-
-/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
-fn wanted(name: &str) -> bool {
-    std::env::var("CASES").map_or(true, |part| name.contains(&part))
+    play::ground(label, backend(server).at(place).unwrap(), move || cut.cut())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_of_their_own_conform() {
     let server = Arc::new(E2bServer::start().await);
-    run_some(ground("e2b:TEMPLATE", "base", &server), wanted).await.hold_to_page();
-    soon("no sandbox is left", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    run(ground("e2b:TEMPLATE", "base", &server)).await.hold_to_page();
+    until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_that_are_there_conform() {
     let server = Arc::new(E2bServer::start().await);
     let place = format!("sandbox={}", server.sandbox());
-    run_some(ground("e2b:sandbox=ID", &place, &server), wanted).await.hold_to_page();
+    run(ground("e2b:sandbox=ID", &place, &server)).await.hold_to_page();
     assert_eq!(server.sandboxes().len(), 1, "somebody else's sandbox stays");
 }

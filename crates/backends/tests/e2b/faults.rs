@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_core::{Cause, ErrorCode, Exit, Size};
 use ptyard_terminal::backend::{Backend, Io, StartError, Started, Stdin};
-use ptyard_testkit::soon;
 use ptyard_testkit::vendors::Refusal;
 use ptyard_testkit::vendors::e2b::{E2bServer, Faults};
 use ptyard_testkit::vendors::play::{finish, read_until, spec};
+use ptyard_testkit::{soon, until};
 
 use crate::conformance::backend;
 
@@ -58,12 +58,7 @@ async fn a_stream_that_is_cut_before_any_message_is_lost_or_no_start() {
         assert!("ab"[..message - 1].starts_with(&output), "{message}: {output:?}");
         assert_eq!((exit.code, exit.signal, exit.cause), (None, None, Cause::Lost), "{message}");
     }
-    soon("what was lost is removed", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("what was lost is removed", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test]
@@ -118,12 +113,7 @@ async fn what_had_no_effect_is_done_again() {
     // A removal is as good twice as once.
     refuse("/sandboxes", 503, 2);
     drop(started);
-    soon("the sandbox is removed", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("the sandbox is removed", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test]
@@ -144,12 +134,7 @@ async fn refusals_of_a_start_are_told_and_leave_nothing() {
         assert_eq!(error.code, code, "{path} {status}: {error}");
         assert!(error.message.contains(&status.to_string()), "{error}");
     }
-    soon("no sandbox is left", async {
-        while !server.sandboxes().is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 use ptyard_core::turn::{Position, Status};
 use ptyard_terminal::backend::Started;
 use ptyard_testkit::soon;
+use ptyard_testkit::vendors::play::read_until;
 use std::future::poll_fn;
 
-use crate::stage::{Stage, lives, read_until};
+use crate::stage::{Stage, lives};
 
 const WAITS: [&str; 3] = ["sh", "-c", "echo ready; exec sleep 1000000"];
 

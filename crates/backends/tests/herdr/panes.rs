@@ -6,8 +6,9 @@ use ptyard_core::{ErrorCode, Exit};
 use ptyard_terminal::backend::{Backend, Io, Stdin};
 use ptyard_testkit::soon;
 use ptyard_testkit::vendors::herdr::socket;
+use ptyard_testkit::vendors::play::{exit, read_until, type_all};
 
-use crate::stage::{Stage, directory, exit, lives, read_until, settings, spec};
+use crate::stage::{Stage, directory, lives, settings, spec};
 
 const WAITS: [&str; 3] = ["sh", "-c", "echo ready; exec sleep 1000000"];
 
@@ -83,7 +84,7 @@ async fn a_program_outlives_herdr_and_is_shown_again() {
     stage.until("a pane again", |herdr| herdr.printed(&label).contains("viewer of ")).await;
     assert!(lives(&mut program).await);
     let mut sink = program.sink.take().unwrap();
-    crate::stage::write(&mut *sink, b"go\r").await;
+    type_all(&mut *sink, b"go\r").await;
     assert_eq!(exit(&mut program).await, Exit::exited(4));
 }
 

@@ -7,8 +7,9 @@ use ptyard_backends::herdr::{Herdr, Settings};
 use ptyard_core::Exit;
 use ptyard_terminal::backend::Backend;
 use ptyard_testkit::soon;
+use ptyard_testkit::vendors::play::{exit, read_until, type_all};
 
-use crate::stage::{directory, exit, read_until, settings, spec};
+use crate::stage::{directory, settings, spec};
 
 #[tokio::test]
 async fn a_program_in_a_real_herdr() {
@@ -23,7 +24,7 @@ async fn a_program_in_a_real_herdr() {
     let mut program = soon("the start", backend.start(spec(&["sh", "-c", script]))).await.unwrap();
     read_until(&mut program, "ready").await;
     let mut sink = program.sink.take().unwrap();
-    crate::stage::write(&mut *sink, b"go\r").await;
+    type_all(&mut *sink, b"go\r").await;
     assert_eq!(exit(&mut program).await, Exit::exited(4));
     let stop = ["--session", "ptyard-test", "server", "stop"];
     let _gone = Command::new("herdr").env("XDG_CONFIG_HOME", directory.path()).args(stop).status();

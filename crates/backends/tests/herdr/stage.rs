@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ptyard_backends::herdr::{Herdr, Settings};
-use ptyard_core::{Exit, Size, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, Sink, StartSpec, Started};
+use ptyard_core::{Size, TerminalId};
+use ptyard_terminal::backend::{Backend, Io, StartSpec, Started};
 use ptyard_testkit::soon;
 use ptyard_testkit::vendors::herdr::{HerdrServer, program};
 
@@ -83,37 +83,6 @@ pub(crate) fn spec(argv: &[&str]) -> StartSpec {
         io: Io::Tty(Size::DEFAULT),
         ceilings: Default::default(),
     }
-}
-
-/// Reads until `text` has come.
-pub(crate) async fn read_until(program: &mut Started, text: &str) -> String {
-    let (mut all, mut room) = (Vec::new(), [0; 4096]);
-    soon(text, async {
-        while !String::from_utf8_lossy(&all).contains(text) {
-            let read = poll_fn(|cx| program.source.poll_read(cx, &mut room)).await.unwrap();
-            assert!(read > 0, "{:?}", String::from_utf8_lossy(&all));
-            all.extend_from_slice(&room[..read]);
-        }
-    })
-    .await;
-    String::from_utf8_lossy(&all).into_owned()
-}
-
-pub(crate) async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        let written = soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await.unwrap();
-        bytes = &bytes[written..];
-    }
-}
-
-pub(crate) async fn exit(program: &mut Started) -> Exit {
-    let Started { source, control, .. } = program;
-    let mut room = [0; 4096];
-    let both = poll_fn(|cx| {
-        while let Poll::Ready(Ok(1..)) = source.poll_read(cx, &mut room) {}
-        control.poll_exit(cx)
-    });
-    soon("the end", both).await
 }
 
 /// Whether the program lives after the backend had the occasion to end it.

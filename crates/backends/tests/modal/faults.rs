@@ -8,10 +8,11 @@ use ptyard_core::{Cause, ErrorCode, Exit};
 use ptyard_terminal::backend::{Backend, Io, Stdin};
 use ptyard_testkit::soon;
 use ptyard_testkit::vendors::modal::{Break, Faults, ModalServer, Refusal, Wire};
+use ptyard_testkit::vendors::play::{end, finish, read_until, rest, spec, type_all};
 use tonic::Code;
 
 use crate::conformance::{backend, settings};
-use crate::stage::{TTY, all_removed, end, finish, id, read_until, rest, spec, start, start_at, type_in};
+use crate::stage::{TTY, all_removed, start, start_at};
 
 const PIPES: Io = Io::Pipes(Stdin::Null);
 
@@ -41,7 +42,7 @@ async fn a_read_that_breaks_before_any_message_goes_on_at_its_byte() {
                 faults.output_piece_bytes = Some(1);
                 faults.break_after_messages = Some((message, how));
             });
-            type_in(&mut started.sink, b"\n").await;
+            type_all(started.sink.as_mut().unwrap().as_mut(), b"\n").await;
             let (output, exit) = finish(&mut started).await;
             assert_eq!((output.as_str(), exit), ("\r\nhéllo!", Exit::exited(5)), "{how:?} {message}");
         }
@@ -55,8 +56,8 @@ async fn r20_the_last_output_may_come_long_after_the_end_is_known() {
     server.fail(|faults| faults.last_output_late_by = Some(Duration::from_secs(1)));
     for io in [TTY, PIPES] {
         let mut started = start(&server, "printf first; sleep .1; printf FINAL; exit 3", io).await.unwrap();
-        assert_eq!(end(&mut started.control).await, Exit::exited(3));
-        assert_eq!(rest(&mut started.source).await, "firstFINAL", "{io:?}");
+        assert_eq!(end(started.control.as_mut()).await, Exit::exited(3));
+        assert_eq!(rest(started.source.as_mut()).await, "firstFINAL", "{io:?}");
     }
 }
 
@@ -68,7 +69,7 @@ async fn what_is_typed_is_typed_once_however_often_its_answer_is_lost() {
     read_until(&mut started, "ready").await;
     for piece in [b"ab", b"cd", b"ef"] {
         server.fail(|faults| faults.lose_answers_of = Some(("TaskExecStdinWrite", 2)));
-        type_in(&mut started.sink, piece).await;
+        type_all(started.sink.as_mut().unwrap().as_mut(), piece).await;
         // Taken is what the one before was: wait for this one by what comes of it.
     }
     assert_eq!(read_until(&mut started, ".").await, "abcdef.");
@@ -99,7 +100,7 @@ async fn a_token_is_replaced_when_it_is_refused_and_before_its_end() {
     let mut started = start(&server, "read -r line; echo \"<$line>\"; sleep 600", TTY).await.unwrap();
     let before = server.heard("TaskGetCommandRouterAccess");
     server.revoke_tokens();
-    type_in(&mut started.sink, b"typed\n").await;
+    type_all(started.sink.as_mut().unwrap().as_mut(), b"typed\n").await;
     read_until(&mut started, "<typed>").await;
     assert_eq!(
         server.heard("TaskGetCommandRouterAccess") - before,
@@ -112,7 +113,7 @@ async fn a_token_is_replaced_when_it_is_refused_and_before_its_end() {
     let mut started = start(&server, "while read -r line; do echo \"<$line>\"; done", TTY).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1700)).await;
     let (before, refused) = (server.heard("TaskGetCommandRouterAccess"), server.refused());
-    type_in(&mut started.sink, b"later\n").await;
+    type_all(started.sink.as_mut().unwrap().as_mut(), b"later\n").await;
     read_until(&mut started, "<later>").await;
     assert!(server.heard("TaskGetCommandRouterAccess") > before);
     assert_eq!(server.refused(), refused);
@@ -258,10 +259,10 @@ async fn a_place_is_an_image_or_a_sandbox() {
         assert_eq!(error.code, ErrorCode::InvalidArgument, "{bad:?}");
     }
     let missing = backend(&server).at("sandbox=nobody").unwrap();
-    let error = missing.start(spec(id(), "true", TTY)).await.err().expect("no such sandbox");
+    let error = missing.start(spec("true", TTY)).await.err().expect("no such sandbox");
     assert_eq!(error.code, ErrorCode::PlaceNotFound, "{error}");
     let image = backend(&server).at("no-such-image").unwrap();
-    let error = image.start(spec(id(), "true", TTY)).await.err().expect("no such image");
+    let error = image.start(spec("true", TTY)).await.err().expect("no such image");
     assert!(error.message.contains("it cannot be pulled"), "{error}");
 }
 

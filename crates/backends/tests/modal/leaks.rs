@@ -3,45 +3,33 @@
 use std::time::Duration;
 
 use ptyard_terminal::backend::{Backend, Io, Stdin};
-use ptyard_testkit::soon;
+use ptyard_testkit::vendors::chance::Chance;
 use ptyard_testkit::vendors::modal::ModalServer;
+use ptyard_testkit::vendors::play::spec;
+use ptyard_testkit::{soon, until};
 
 use crate::conformance::backend;
-use crate::stage::{TTY, all_removed, id, spec};
+use crate::stage::{TTY, all_removed};
 
-/// Rounds in the gate; `PTYARD_LEAK_ROUNDS` gives another number.
+/// Rounds in the gate; `PTYARD_ROUNDS` says another number.
 const ROUNDS: u64 = 40;
-
-/// Numbers that follow from a seed: xorshift.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_lives_after_starts_that_were_cancelled_killed_or_cut() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).unwrap();
-    let seed = number("PTYARD_SEED").unwrap_or(u64::from_ne_bytes(random)).max(1);
-    eprintln!("PTYARD_SEED={seed}");
-    let mut chance = Chance(seed);
+    let (mut chance, rounds) = Chance::and_rounds(ROUNDS);
     let server = ModalServer::start().await;
     let shared = format!("sandbox={}", server.sandbox());
-    for round in 0..number("PTYARD_LEAK_ROUNDS").unwrap_or(ROUNDS) {
+    for round in 0..rounds {
         let place = if chance.below(2) == 0 { "debian:12" } else { shared.as_str() };
         let backend = backend(&server).at(place).unwrap();
-        let io = [TTY, Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)][chance.below(3) as usize];
-        let script = ["sleep 600", "(setsid sleep 600 &); sleep 600", "trap '' HUP TERM; sleep 600 & exit 3"]
-            [chance.below(3) as usize];
+        let io = chance.pick(&[TTY, Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)]);
+        let script = chance.pick(&[
+            "sleep 600",
+            "(setsid sleep 600 &); sleep 600",
+            "trap '' HUP TERM; sleep 600 & exit 3",
+        ]);
         let patience = Duration::from_millis(chance.below(80));
-        let start = backend.start(spec(id(), script, io));
+        let start = backend.start(spec(script, io));
         match chance.below(4) {
             0 => drop(tokio::time::timeout(patience, start).await),
             1 => {
@@ -61,12 +49,7 @@ async fn nothing_lives_after_starts_that_were_cancelled_killed_or_cut() {
         }
         eprint!("{round} ");
     }
-    soon("nothing is left", async {
-        while server.sandboxes().len() > 1 || server.living() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until("nothing is left", || server.sandboxes().len() <= 1 && server.living() == 0).await;
     drop(backend(&server));
     server.terminate(shared.trim_start_matches("sandbox="));
     all_removed(&server).await;

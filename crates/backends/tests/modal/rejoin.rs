@@ -10,13 +10,14 @@ use ptyard_core::{Cause, Exit, TerminalId};
 use ptyard_terminal::backend::{Backend, Io, Orphan, Started, Stdin};
 use ptyard_testkit::soon;
 use ptyard_testkit::vendors::modal::ModalServer;
+use ptyard_testkit::vendors::play::{any_id, end, finish, read_until, rest, spec_of, type_all};
 
 use crate::conformance::{backend, settings};
-use crate::stage::{TTY, all_removed, end, finish, id, read_until, rest, spec, type_in};
+use crate::stage::{TTY, all_removed};
 
 /// Starts one with a server that dies: nothing of it is dropped, as a kill leaves no time for that.
 async fn started(backend: &Arc<dyn Backend>, id: TerminalId, script: &str, io: Io) -> Started {
-    soon("the start", backend.start(spec(id, script, io))).await.unwrap()
+    soon("the start", backend.start(spec_of(id, script, io))).await.unwrap()
 }
 
 fn take_up(backend: &Arc<dyn Backend>, id: TerminalId, io: Io, logged: usize) -> Started {
@@ -30,12 +31,12 @@ async fn a_later_server_goes_on_at_the_exact_byte() {
     let sandbox = format!("sandbox={}", server.sandbox());
     for place in ["debian:12", sandbox.as_str()] {
         for io in [TTY, Io::Pipes(Stdin::Pipe)] {
-            let (id, raw) = (id(), if io == TTY { "stty raw -echo; " } else { "" });
+            let (id, raw) = (any_id(), if io == TTY { "stty raw -echo; " } else { "" });
             let script = format!("{raw}printf héllo; head -c 2; head -c 2; printf 'wörld😀'; exit 7");
             let first = backend(&server).at(place).unwrap();
             let mut earlier = started(&first, id, &script, io).await;
             let seen = read_until(&mut earlier, "héllo").await;
-            type_in(&mut earlier.sink, b"ab").await;
+            type_all(earlier.sink.as_mut().unwrap().as_mut(), b"ab").await;
             let seen = seen + &read_until(&mut earlier, "ab").await;
             assert_eq!(seen, "hélloab");
             forget(earlier);
@@ -49,7 +50,7 @@ async fn a_later_server_goes_on_at_the_exact_byte() {
                     forget(later);
                     continue;
                 }
-                type_in(&mut later.sink, b"cd").await;
+                type_all(later.sink.as_mut().unwrap().as_mut(), b"cd").await;
                 let (output, exit) = finish(&mut later).await;
                 assert_eq!((output.as_str(), exit), ("cdwörld😀", Exit::exited(7)), "{place} {io:?}");
             }
@@ -61,9 +62,9 @@ async fn a_later_server_goes_on_at_the_exact_byte() {
 #[tokio::test]
 async fn an_end_that_nobody_heard_of_is_heard_of_later() {
     let server = ModalServer::start().await;
-    let (id, place) = (id(), backend(&server).at("debian:12").unwrap());
+    let (id, place) = (any_id(), backend(&server).at("debian:12").unwrap());
     let mut earlier = started(&place, id, "echo begin; sleep .2; echo end; exit 9", TTY).await;
-    assert_eq!(end(&mut earlier.control).await, Exit::exited(9));
+    assert_eq!(end(earlier.control.as_mut()).await, Exit::exited(9));
     forget(earlier);
     let later = backend(&server).at("debian:12").unwrap();
     let mut later = take_up(&later, id, TTY, "begin\r\n".len());
@@ -75,7 +76,7 @@ async fn an_end_that_nobody_heard_of_is_heard_of_later() {
 #[tokio::test]
 async fn a_later_server_can_do_all_that_the_first_one_could() {
     let server = ModalServer::start().await;
-    let (id, place) = (id(), backend(&server).at("debian:12").unwrap());
+    let (id, place) = (any_id(), backend(&server).at("debian:12").unwrap());
     let script = "trap 'stty size' WINCH; trap 'echo usr1' USR1; echo ready; while :; do sleep .05; done";
     let mut earlier = started(&place, id, script, TTY).await;
     read_until(&mut earlier, "ready").await;
@@ -90,8 +91,8 @@ async fn a_later_server_can_do_all_that_the_first_one_could() {
         .unwrap();
     read_until(&mut later, "usr1").await;
     soon("the kill", later.control.kill(Duration::ZERO)).await;
-    assert_eq!(end(&mut later.control).await, Exit::signaled(9));
-    rest(&mut later.source).await;
+    assert_eq!(end(later.control.as_mut()).await, Exit::signaled(9));
+    rest(later.source.as_mut()).await;
     all_removed(&server).await;
 }
 
@@ -100,7 +101,7 @@ async fn what_is_dropped_after_it_was_taken_up_is_ended() {
     let server = ModalServer::start().await;
     let place = backend(&server).at("debian:12").unwrap();
     for has_ended in [false, true] {
-        let id = id();
+        let id = any_id();
         forget(started(&place, id, "sleep 600", TTY).await);
         assert_eq!(server.sandboxes().len(), 1);
         let orphan = Orphan { id, io: TTY, logged: 0, has_ended, kept: None };
@@ -117,7 +118,7 @@ async fn what_is_not_there_any_more_is_lost() {
     let sandbox = format!("sandbox={}", server.sandbox());
     for place in ["debian:12", sandbox.as_str()] {
         let later = backend(&server).at(place).unwrap();
-        let mut later = take_up(&later, id(), TTY, 0);
+        let mut later = take_up(&later, any_id(), TTY, 0);
         let (output, exit) = finish(&mut later).await;
         assert_eq!((output.as_str(), exit.code, exit.cause), ("", None, Cause::Lost), "{place}");
         let sink = later.sink.as_mut().unwrap();
@@ -129,6 +130,6 @@ async fn what_is_not_there_any_more_is_lost() {
     settings.patience = Duration::from_millis(300);
     drop(server);
     let later = Arc::new(Modal::new(settings)).at("debian:12").unwrap();
-    let mut later = take_up(&later, id(), TTY, 0);
+    let mut later = take_up(&later, any_id(), TTY, 0);
     assert_eq!(finish(&mut later).await.1.cause, Cause::Lost);
 }

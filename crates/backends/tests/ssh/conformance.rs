@@ -3,14 +3,9 @@
 use std::sync::Arc;
 
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run_some};
+use ptyard_testkit::conformance::{Ground, run};
 
 use crate::server::TestServer;
-
-/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
-fn wanted(name: &str) -> bool {
-    std::env::var("CASES").map_or(true, |part| name.contains(&part))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_machines_conform() {
@@ -27,5 +22,5 @@ async fn other_machines_conform() {
             Box::pin(async {})
         })),
     };
-    run_some(ground, wanted).await.hold_to_page();
+    run(ground).await.hold_to_page();
 }

@@ -6,14 +6,9 @@ use std::sync::Arc;
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::Io;
 use ptyard_terminal::local::env::clean_environment;
-use ptyard_testkit::conformance::{Ground, run_some};
+use ptyard_testkit::conformance::{Ground, run};
 
 use crate::server::TestServer;
-
-/// Cases that are wanted, for one's own eyes: `CASES=law_04 cargo test ...`.
-fn wanted(name: &str) -> bool {
-    std::env::var("CASES").map_or(true, |part| name.contains(&part))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn panes_conform() {
@@ -31,7 +26,7 @@ async fn panes_conform() {
             Box::pin(async {})
         })),
     };
-    run_some(ground, wanted).await.hold_to_page();
+    run(ground).await.hold_to_page();
     ptyard_testkit::soon("all windows but the first are gone", async {
         while server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]) != "ptyard" {
             tokio::task::yield_now().await;

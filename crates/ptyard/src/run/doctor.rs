@@ -1,5 +1,6 @@
 //! `ptyard doctor`.
 
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -244,10 +245,13 @@ fn space(state: &State) -> Check {
 const PLACE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a place elsewhere can be used. None has to be.
-async fn elsewhere(name: &'static str, version: impl Future<Output = Result<String, String>>) -> Check {
+async fn elsewhere<E: Display>(
+    name: &'static str,
+    version: impl Future<Output = Result<String, E>>,
+) -> Check {
     match tokio::time::timeout(PLACE_LIMIT, version).await {
         Ok(Ok(version)) => good(name, version),
-        Ok(Err(why)) => note(name, why),
+        Ok(Err(why)) => note(name, why.to_string()),
         Err(_) => note(name, "it does not answer"),
     }
 }
@@ -261,37 +265,35 @@ async fn docker() -> Check {
 }
 
 async fn tmux() -> Check {
-    elsewhere("tmux", async { places::tmux().version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("tmux", places::tmux().version()).await
 }
 
 async fn ssh() -> Check {
-    elsewhere("ssh", async { places::ssh().version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("ssh", places::ssh().version()).await
 }
 
 async fn herdr(state: &State) -> Check {
-    elsewhere("herdr", async { places::herdr(state).version().await.map_err(|error| error.to_string()) })
-        .await
+    elsewhere("herdr", places::herdr(state).version()).await
 }
 
 /// Nothing is asked of the vendor by who has no key for it.
 async fn e2b() -> Check {
-    elsewhere("e2b", async { places::e2b().version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("e2b", places::e2b().version()).await
 }
 
 /// Likewise.
 async fn daytona() -> Check {
-    elsewhere("daytona", async { places::daytona().version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("daytona", places::daytona().version()).await
 }
 
 /// Nothing is asked of the vendor by who has no token for it.
 async fn modal() -> Check {
-    elsewhere("modal", async { places::modal().version().await.map_err(|error| error.to_string()) }).await
+    elsewhere("modal", places::modal().version()).await
 }
 
 /// Nothing is asked of the vendor by who has no bridge to it.
 async fn cloudflare() -> Check {
-    elsewhere("cloudflare", async { places::cloudflare().version().await.map_err(|error| error.to_string()) })
-        .await
+    elsewhere("cloudflare", places::cloudflare().version()).await
 }
 
 #[cfg(test)]

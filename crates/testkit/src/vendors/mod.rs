@@ -3,10 +3,12 @@
 //! Each is held to the vendor's wire by the vendor's own published client (`crates/backends/tests`), and can be told to
 //! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
 
+pub mod chance;
 pub mod client;
 pub mod cloudflare;
 pub mod daytona;
 pub mod e2b;
+mod heard;
 pub mod herdr;
 pub mod modal;
 pub mod play;

@@ -30,6 +30,7 @@ use self::container::{Container, DEFAULT};
 pub use self::faults::Faults;
 use self::socket::Wanted;
 pub use super::Refusal;
+use crate::vendors::heard::Heard;
 use crate::vendors::locked;
 
 /// The only key that the server takes.
@@ -51,13 +52,10 @@ struct Vendor {
     /// Counts the times that all connections were cut.
     cuts: watch::Sender<u64>,
     /// Requests: method and path.
-    heard: Mutex<Vec<String>>,
+    heard: Heard,
 }
 
 type Vendors = State<Arc<Vendor>>;
-
-/// Requests that are remembered; the oldest go first.
-const MOST_HEARD: usize = 10_000;
 
 impl CloudflareServer {
     /// Starts one.
@@ -69,7 +67,7 @@ impl CloudflareServer {
             containers: Mutex::default(),
             faults: Mutex::default(),
             cuts: watch::Sender::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
         });
         let router = Router::new()
             .route("/health", get(async || Json(json!({ "ok": true }))))
@@ -135,13 +133,13 @@ impl CloudflareServer {
 
     /// Counts requests from here on.
     pub fn forget_what_was_heard(&self) {
-        locked(&self.vendor.heard).clear();
+        self.vendor.heard.forget();
     }
 
     /// How many requests had this in their method and path.
     #[must_use]
     pub fn heard(&self, what: &str) -> usize {
-        locked(&self.vendor.heard).iter().filter(|request| request.contains(what)).count()
+        self.vendor.heard.count(what)
     }
 }
 
@@ -167,13 +165,7 @@ impl Vendor {
 /// Remembers what was asked, refuses what is to be refused and who has no key, and loses what is to be lost.
 async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    {
-        let mut heard = locked(&vendor.heard);
-        if heard.len() == MOST_HEARD {
-            heard.remove(0);
-        }
-        heard.push(format!("{} {path}", request.method()));
-    }
+    vendor.heard.note(format!("{} {path}", request.method()));
     let refused = locked(&vendor.faults).refuses(&path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
         return error(status, "refused", "refused on purpose");

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 pub use self::faults::Faults;
 use self::pty::Pty;
+use crate::vendors::heard::Heard;
 use crate::vendors::sandbox::Sandbox;
 use crate::vendors::{Refusal, locked};
 
@@ -44,7 +45,7 @@ struct Vendor {
     /// Counts the times that all connections were cut.
     cuts: watch::Sender<u64>,
     /// Requests: method and path.
-    heard: Mutex<Vec<String>>,
+    heard: Heard,
 }
 
 /// One sandbox, and the terminals in it.
@@ -63,9 +64,6 @@ struct Lodging {
 
 type Vendors = State<Arc<Vendor>>;
 
-/// Requests that are remembered; the oldest go first.
-const MOST_HEARD: usize = 10_000;
-
 impl DaytonaServer {
     /// Starts one.
     ///
@@ -79,7 +77,7 @@ impl DaytonaServer {
             sandboxes: Mutex::default(),
             faults: Mutex::default(),
             cuts: watch::Sender::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
         });
         let router = Router::new()
             .route("/api/sandbox", post(make).get(list))
@@ -162,7 +160,7 @@ impl DaytonaServer {
     /// How many requests had this in their method and path.
     #[must_use]
     pub fn heard(&self, what: &str) -> usize {
-        locked(&self.vendor.heard).iter().filter(|request| request.contains(what)).count()
+        self.vendor.heard.count(what)
     }
 }
 
@@ -235,13 +233,7 @@ fn error(status: StatusCode, message: &str) -> Response {
 /// Remembers what was asked, and refuses what is to be refused and who has no key.
 async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response {
     let path = format!("{} {}", request.method(), request.uri().path());
-    {
-        let mut heard = locked(&vendor.heard);
-        if heard.len() == MOST_HEARD {
-            heard.remove(0);
-        }
-        heard.push(path.clone());
-    }
+    vendor.heard.note(path.clone());
     let refused = Refusal::refuses(&mut locked(&vendor.faults).refuse, &path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
         return error(status, "refused on purpose");

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use self::daemon::Daemon;
 pub use self::faults::Faults;
+use crate::vendors::heard::Heard;
 use crate::vendors::{Refusal, locked};
 
 /// The only key that the server takes.
@@ -40,13 +41,10 @@ struct Vendor {
     /// Counts the times that all connections were cut.
     cuts: watch::Sender<u64>,
     /// Requests: method and path.
-    heard: Mutex<Vec<String>>,
+    heard: Heard,
 }
 
 type Vendors = State<Arc<Vendor>>;
-
-/// Requests that are remembered; the oldest go first.
-const MOST_HEARD: usize = 10_000;
 
 impl E2bServer {
     /// Starts one.
@@ -58,7 +56,7 @@ impl E2bServer {
             sandboxes: Mutex::default(),
             faults: Mutex::default(),
             cuts: watch::Sender::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
         });
         let router = Router::new()
             .route("/sandboxes", post(make).get(list))
@@ -116,7 +114,7 @@ impl E2bServer {
     /// How many requests had this in their method and path.
     #[must_use]
     pub fn heard(&self, what: &str) -> usize {
-        locked(&self.vendor.heard).iter().filter(|request| request.contains(what)).count()
+        self.vendor.heard.count(what)
     }
 }
 
@@ -161,13 +159,7 @@ fn error(status: StatusCode, message: &str) -> Response {
 /// Remembers what was asked, and refuses what is to be refused and who has no key.
 async fn hear(State(vendor): Vendors, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    {
-        let mut heard = locked(&vendor.heard);
-        if heard.len() == MOST_HEARD {
-            heard.remove(0);
-        }
-        heard.push(format!("{} {path}", request.method()));
-    }
+    vendor.heard.note(format!("{} {path}", request.method()));
     let refused = Refusal::refuses(&mut locked(&vendor.faults).refuse, &path);
     if let Some(status) = refused.and_then(|status| StatusCode::from_u16(status).ok()) {
         return error(status, "refused on purpose");

@@ -26,6 +26,7 @@ pub use self::faults::{Break, Faults, Refusal};
 use self::machine::{Machine, Machines};
 use self::serve::serve;
 use self::tokens::Tokens;
+use crate::vendors::heard::Heard;
 use crate::vendors::locked;
 
 /// The only token that the server takes: its id and its secret.
@@ -66,7 +67,7 @@ struct Vendor {
     /// Calls to machines whose token was not taken.
     refused: AtomicUsize,
     /// Paths of calls.
-    heard: Mutex<Vec<String>>,
+    heard: Heard,
 }
 
 /// A sandbox, with what runs of it; `None` when it has ended.
@@ -75,9 +76,6 @@ struct Sandbox {
     name: Option<String>,
     machine: Option<Arc<Machine>>,
 }
-
-/// Calls that are remembered; the oldest go first.
-const MOST_HEARD: usize = 10_000;
 
 impl ModalServer {
     /// Starts one whose machines speak TLS.
@@ -110,7 +108,7 @@ impl ModalServer {
             cuts: watch::Sender::new(0),
             ends: watch::Sender::new(0),
             refused: AtomicUsize::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
         });
         let tasks = [
             tokio::spawn(serve(control, None, Control(Arc::clone(&vendor)))),
@@ -198,7 +196,7 @@ impl ModalServer {
     /// How many calls had this in their path.
     #[must_use]
     pub fn heard(&self, what: &str) -> usize {
-        locked(&self.vendor.heard).iter().filter(|path| path.contains(what)).count()
+        self.vendor.heard.count(what)
     }
 }
 
@@ -223,11 +221,7 @@ fn random(prefix: &str) -> String {
 
 impl Vendor {
     fn hear(&self, path: &str) {
-        let mut heard = locked(&self.heard);
-        if heard.len() == MOST_HEARD {
-            heard.remove(0);
-        }
-        heard.push(path.to_owned());
+        self.heard.note(path.to_owned());
     }
 
     fn cut(&self) {
