@@ -14,6 +14,8 @@
 #![expect(clippy::expect_used, reason = "a test stops at what it did not expect")]
 
 mod agent;
+mod chances;
+mod deliverer;
 mod explore;
 mod published;
 mod scenarios;

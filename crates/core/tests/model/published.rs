@@ -8,7 +8,7 @@ use ptyard_core::turn::{
     AttemptId, Effect, Epoch, Event, Hold, Outcome, Position, Proof, Recovered, Rule, Source, Status,
 };
 
-use crate::world::{Deliverer, Store};
+use crate::deliverer::{Deliverer, Store};
 
 /// What a design does. The names are those of the rounds in which they were published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,8 +3,8 @@
 use ptyard_core::turn::{Sight, Status};
 
 use crate::agent::{Frame, Manners};
+use crate::chances::{Chances, Enter};
 use crate::published::Design;
-use crate::world::{Chances, Enter};
 
 /// One world to be tried to its end.
 #[derive(Debug, Clone, Copy)]

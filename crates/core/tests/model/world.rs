@@ -3,81 +3,16 @@
 use ptyard_core::Moment;
 use ptyard_core::turn::{
     AttemptId, Effect, Epoch, Event, Evidence, Foreground, Keys, Outcome, Position, Recovered, Rule, Sight,
-    Source, Status, Taken, TurnMachine,
+    Source, Status, Taken,
 };
 
 use crate::agent::{Agent, Frame, Input, Mode};
+use crate::chances::{Chances, Enter};
+use crate::deliverer::{Deliverer, Store};
 use crate::explore::{Chance, Rest, System};
 use crate::scenarios::Scenario;
 
-const NOW: Moment = Moment::EPOCH;
-
-/// Who decides what is sent: the product's machine, or a published design.
-pub(crate) trait Deliverer: Clone + std::hash::Hash {
-    fn step(&mut self, event: Event) -> Vec<Effect>;
-
-    /// Whether it would hand mail over now.
-    fn is_open(&self) -> bool;
-
-    /// Bookkeeping behind a write that a design does in a step of its own.
-    fn book(&mut self) -> Vec<Effect> {
-        Vec::new()
-    }
-
-    /// The same after a crash, from what was durable.
-    fn recover(&self, epoch: Epoch, recovered: Recovered) -> Self;
-
-    /// Whether it tells that an attempt makes no progress.
-    fn tells_stall(&self) -> bool;
-
-    /// Whether it would stop the turn that runs.
-    fn would_interrupt(&self) -> bool {
-        false
-    }
-
-    /// What the store lets callers do for it.
-    fn store(&self) -> Store {
-        Store::OneAtATime
-    }
-
-    /// Whether "delivered" claims that the text was taken, rather than that it was written.
-    fn claims_taken(&self) -> bool {
-        true
-    }
-}
-
-/// How callers get the messages that they send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
-    /// They read them.
-    Read,
-    /// A message is claimed by one caller.
-    Claim,
-    /// A message is claimed by one caller, and none while another one of the same receiver is claimed.
-    OneAtATime,
-}
-
-impl Deliverer for TurnMachine {
-    fn step(&mut self, event: Event) -> Vec<Effect> {
-        Self::step(self, event, NOW)
-    }
-
-    fn is_open(&self) -> bool {
-        self.hold().is_none()
-    }
-
-    fn recover(&self, epoch: Epoch, recovered: Recovered) -> Self {
-        Self::recover(self.eager(), epoch, recovered, NOW)
-    }
-
-    fn would_interrupt(&self) -> bool {
-        Self::would_interrupt(self)
-    }
-
-    fn tells_stall(&self) -> bool {
-        self.report(Moment::from_millis(3_600_000)).stalled.is_some()
-    }
-}
+pub(crate) const NOW: Moment = Moment::EPOCH;
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,63 +33,6 @@ enum Job {
     Pause,
     Enter,
     Entered { mark: u64 },
-}
-
-/// What may happen, how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Chances {
-    /// Callers that come by at any time (a request, a sweep, a poller).
-    pub(crate) callers: u8,
-    /// Writes that fail before a byte.
-    pub(crate) fail_before: u8,
-    /// Writes that fail after the paste.
-    pub(crate) fail_after: u8,
-    pub(crate) crashes: u8,
-    pub(crate) resets: u8,
-    pub(crate) restarts: u8,
-    pub(crate) removals: u8,
-    /// Texts typed by a person.
-    pub(crate) people: u8,
-    /// Times at which a bare shell takes the agent's place.
-    pub(crate) shells: u8,
-    /// Times at which the agent's reports are found silent.
-    pub(crate) silences: u8,
-    /// Times at which mail comes that does not wait for the end of a turn.
-    pub(crate) hurries: u8,
-    /// Times at which the composer of a frame is told before its status.
-    pub(crate) debounces: u8,
-    /// When the Enter may be pressed.
-    pub(crate) enter: Enter,
-}
-
-/// When the Enter behind a paste may be pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Enter {
-    /// When the text was seen, or the agent has read it and nothing is to be seen.
-    WhenSeen,
-    /// Also before the agent has read the paste, but not before what it printed was judged.
-    WhenQuiet,
-    /// At any moment.
-    AnyTime,
-}
-
-impl Chances {
-    /// Nothing but what has to happen.
-    pub(crate) const NONE: Self = Self {
-        callers: 0,
-        fail_before: 0,
-        fail_after: 0,
-        crashes: 0,
-        resets: 0,
-        restarts: 0,
-        removals: 0,
-        people: 0,
-        shells: 0,
-        silences: 0,
-        hurries: 0,
-        debounces: 0,
-        enter: Enter::WhenSeen,
-    };
 }
 
 /// The world.
