@@ -141,10 +141,12 @@ impl Fake {
     }
 }
 
-/// The program on a state directory, with nothing on stdin.
+/// The program on a state directory, with nothing on stdin, in a home whose login shells have no start-up files:
+/// those of a person can say something, and wait for each other.
 pub(crate) fn ptyard(state: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
-    command.env("PTYARD_STATE", state).stdin(Stdio::null()).args(args);
+    command.env("PTYARD_STATE", state).env("HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.stdin(Stdio::null()).args(args);
     command
 }
 

@@ -80,6 +80,8 @@ fn the_python_client_passes_its_tests() {
         .args(["-B", "-m", "pytest", "-p", "no:cacheprovider", "--color=no"])
         .current_dir(package())
         .env("PTYARD_BIN", env!("CARGO_BIN_EXE_ptyard"))
+        // Login shells without a person's start-up files.
+        .env("HOME", env!("CARGO_TARGET_TMPDIR"))
         .env_remove("PYTHONPATH")
         .stdin(Stdio::null())
         .output()

@@ -113,7 +113,8 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptyard"));
         command.env("PTYARD_CONTAINMENT", self.containment);
         command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
-        command.env("PTYARD_STATE", self.state()).stdin(Stdio::null()).args(args);
+        command.env("PTYARD_STATE", self.state()).env("HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.stdin(Stdio::null()).args(args);
         command
     }
 
