@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::cli::HerdrError;
 use super::look::{Begun, Found, look};
-use super::seat::{Missing, Seat};
+use super::seat::{Missing, Seat, Seen};
 use super::session::Session;
 use super::stream::{Line, Read, Stream};
 use super::wire::{Event, Pane, event};
@@ -135,8 +135,8 @@ impl Listener {
     fn begin_look(&mut self) -> (Begun, Looking) {
         self.wants_look = false;
         let seats = self.session.seats().into_iter().map(|seat| {
-            let written = seat.written();
-            (seat, written)
+            let before = seat.before();
+            (seat, before)
         });
         let begun = Begun { seats: seats.collect(), closes: self.closes };
         (begun, Box::pin(look(self.session.cli().clone())))
@@ -158,9 +158,10 @@ impl Listener {
         self.has_looked = true;
         self.covered = begun.closes;
         debug_assert!(self.covered <= self.closes, "invariant 1");
-        for (seat, written) in begun.seats {
+        for (seat, before) in begun.seats {
             match seat.find(&panes) {
-                Some(found) => seat.was_found(&found.pane, written),
+                // Another look, at which nothing is told, says what is so.
+                Some(found) => self.wants_look |= seat.was_found(&found.pane, before) == Seen::OrBefore,
                 None => self.is_missing(&seat),
             }
         }
@@ -190,9 +191,9 @@ impl Listener {
         let settled = self.covered == self.closes;
         let seats = self.session.seats();
         match (pane.status, seats.iter().find(|seat| seat.is_in(pane, settled))) {
-            (Some(status), Some(seat)) => seat.hear(status),
+            (Some(status), Some(seat)) => seat.was_told(status),
             // Whose it is is not known; what it told is seen by the next look.
-            (Some(_), None) if !settled => self.wants_look = true,
+            (Some(_), None) if !settled || seats.iter().any(|seat| !seat.is_seen()) => self.wants_look = true,
             _ => {}
         }
     }

@@ -16,11 +16,20 @@ pub(super) struct Found {
     pub(super) label: Option<String>,
 }
 
+/// What came before a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Before {
+    /// Writes with an Enter.
+    pub(super) written: u64,
+    /// What was told of the agent.
+    pub(super) told: u64,
+}
+
 /// A look under way: what was so when it began.
 #[derive(Debug)]
 pub(super) struct Begun {
-    /// The seats there were, with the writes that came before.
-    pub(super) seats: Vec<(Arc<Seat>, u64)>,
+    /// The seats there were, with what came before.
+    pub(super) seats: Vec<(Arc<Seat>, Before)>,
     /// The closes that were told before.
     pub(super) closes: u64,
 }

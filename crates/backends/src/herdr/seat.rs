@@ -3,7 +3,8 @@
 //! herdr numbers nothing, and tells what it saw a moment ago. So that what it saw before a write is never taken for what
 //! came of it, evidence has for its [`Position`] *how many writes came before it for certain*: after each write that
 //! holds an Enter herdr is asked what it sees (`look`), and what was asked for behind the write, and what is told behind
-//! the answer, is from after it. What is told in between keeps the position from before, and confirms nothing.
+//! the answer, is from after it. What is told in between keeps the position from before, and confirms nothing. An answer
+//! may also be from before what was told meanwhile, so then it says nothing of the agent, and herdr is asked again.
 //!
 //! herdr takes an agent for idle whose screen no rule of its own knows, and every agent at its start. So its `idle`
 //! says something only of an agent that it has seen at work; before that, and whenever it says `unknown` (a wrapped
@@ -17,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use ptyard_core::TerminalId;
 use ptyard_core::turn::{BlockedOn, Evidence, Position, Question, Rule, Source, Status};
 
-use super::look::Found;
+use super::look::{Before, Found};
 use super::wire::{AgentStatus, Pane};
 
 /// Most that herdr said and nobody took; of more, the oldest is forgotten: the newest says where the agent is.
@@ -51,11 +52,22 @@ struct Inner {
     /// A person has closed the pane.
     closed: bool,
     has_worked: bool,
+    /// How often something was told of the agent.
+    told: u64,
     /// So many writes came before whatever is said now.
     covers: u64,
     last: Option<Evidence>,
     said: VecDeque<Evidence>,
     taker: Option<Waker>,
+}
+
+/// What an answer says of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// What is so.
+    Now,
+    /// What is so, or what was before something that was told meanwhile.
+    OrBefore,
 }
 
 /// What is to be done about a pane that is not there.
@@ -91,9 +103,10 @@ impl Seat {
         self.written.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many there were so far.
-    pub(super) fn written(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
+    /// How it is before a look.
+    pub(super) fn before(&self) -> Before {
+        let told = self.lock().told;
+        Before { written: self.written.load(Ordering::Acquire), told }
     }
 
     /// A pane was made for it.
@@ -115,16 +128,20 @@ impl Seat {
         ours().find(|found| Some(&found.pane.pane) == inner.pane.as_ref()).or_else(|| ours().next())
     }
 
-    /// A look that began behind `written` writes found it here.
-    pub(super) fn was_found(&self, pane: &Pane, written: u64) {
+    /// A look that began behind `before` found it here.
+    pub(super) fn was_found(&self, pane: &Pane, before: Before) -> Seen {
         let mut inner = self.lock();
         inner.pane = Some(pane.pane.clone());
         inner.terminal.clone_from(&pane.terminal);
         inner.seen = true;
-        debug_assert!(inner.covers <= written, "invariant 1: looks follow each other");
-        inner.covers = inner.covers.max(written);
+        debug_assert!(inner.covers <= before.written, "invariant 1: looks follow each other");
+        inner.covers = inner.covers.max(before.written);
+        if inner.told != before.told {
+            return Seen::OrBefore;
+        }
         drop(inner);
         self.hear(pane.status.unwrap_or(AgentStatus::Unknown));
+        Seen::Now
     }
 
     /// A look that began when it had a pane did not find it.
@@ -147,6 +164,11 @@ impl Seat {
         self.lock().opening = false;
     }
 
+    /// Whether its pane was found on this connection.
+    pub(super) fn is_seen(&self) -> bool {
+        self.lock().seen
+    }
+
     /// Whether an event is about it. `settled` says that the ids of panes have not moved since they were looked at.
     pub(super) fn is_in(&self, pane: &Pane, settled: bool) -> bool {
         let inner = self.lock();
@@ -156,8 +178,14 @@ impl Seat {
         }
     }
 
+    /// herdr tells this of the agent by itself.
+    pub(super) fn was_told(&self, status: AgentStatus) {
+        self.lock().told += 1;
+        self.hear(status);
+    }
+
     /// herdr says this of the agent.
-    pub(super) fn hear(&self, status: AgentStatus) {
+    fn hear(&self, status: AgentStatus) {
         let has_worked = {
             let mut inner = self.lock();
             inner.has_worked |= status == AgentStatus::Working;

@@ -183,6 +183,26 @@ async fn i11_work_that_was_told_while_herdr_was_asked_is_not_lost() {
     pane.until_ready().await;
 }
 
+/// A snapshot that is long on its way is older than what was told meanwhile.
+#[tokio::test]
+async fn an_answer_from_before_what_was_told_says_nothing() {
+    let pane = InPane::ready().await;
+    let herdr = &pane.stage.herdr;
+    pane.stage.has_looked().await;
+    let made = herdr.snapshots();
+    soon("all snapshots are made", herdr.made(made)).await;
+    herdr.delay_snapshots(true);
+    herdr.tell(b"{\"event\":\"pane_closed\",\"data\":{\"pane_id\":\"0-0\"}}\n");
+    soon("the agent is seen as it was", herdr.made(made + 1)).await;
+    pane.sees("working");
+    pane.until_said(Status::Processing, 0).await;
+    herdr.delay_snapshots(false);
+    soon("another look", herdr.made(made + 2)).await;
+    assert_eq!(pane.said().await, Some((Status::Processing, Position::Sequence(0))));
+    pane.stage.has_looked().await;
+    assert_eq!(pane.offer(1, "message 1").await, Err(Hold::Busy));
+}
+
 #[tokio::test]
 async fn a_history_that_is_told_again_and_a_new_connection_hand_nothing_over_twice() {
     let mut pane = InPane::ready().await;

@@ -29,8 +29,14 @@ impl Shared {
                 self.snapshots.send_modify(|count| *count += 1);
                 let mut held = self.held.subscribe();
                 let _open = held.wait_for(|held| !held).await.map(drop);
-                let state = self.state();
-                Ok(state.odd_snapshot.clone().unwrap_or_else(|| json!({ "snapshot": state.snapshot() })))
+                let answer = {
+                    let state = self.state();
+                    state.odd_snapshot.clone().unwrap_or_else(|| json!({ "snapshot": state.snapshot() }))
+                };
+                self.made.send_modify(|count| *count += 1);
+                let mut late = self.late.subscribe();
+                let _open = late.wait_for(|late| !late).await.map(drop);
+                Ok(answer)
             }
             "workspace.list" => Ok(json!({ "workspaces": self.state().workspace_list() })),
             "workspace.create" => self.make_workspace(params),

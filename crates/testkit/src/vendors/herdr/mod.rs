@@ -63,6 +63,9 @@ struct Shared {
     /// How many snapshots were asked for so far, and how many may be answered.
     snapshots: watch::Sender<u64>,
     held: watch::Sender<bool>,
+    /// How many snapshots were made so far, and whether they are on their way for long.
+    made: watch::Sender<u64>,
+    late: watch::Sender<bool>,
     /// What a pane printed, or that one closed.
     changed: Notify,
 }
@@ -83,6 +86,8 @@ impl HerdrServer {
             subscribed: watch::Sender::new(0),
             snapshots: watch::Sender::new(0),
             held: watch::Sender::new(false),
+            made: watch::Sender::new(0),
+            late: watch::Sender::new(false),
             changed: Notify::new(),
         });
         let server = Self { shared, socket, listening: Mutex::default() };
@@ -241,6 +246,17 @@ impl HerdrServer {
     pub async fn asked(&self, times: u64) {
         let mut snapshots = self.shared.snapshots.subscribe();
         let _there = snapshots.wait_for(|count| *count >= times).await;
+    }
+
+    /// Whether snapshots that were made are on their way until this is taken back.
+    pub fn delay_snapshots(&self, late: bool) {
+        self.shared.late.send_replace(late);
+    }
+
+    /// Waits until so many snapshots were made in all.
+    pub async fn made(&self, times: u64) {
+        let mut made = self.shared.made.subscribe();
+        let _there = made.wait_for(|count| *count >= times).await;
     }
 
     /// Whether snapshots are answered, or wait.
