@@ -17,9 +17,6 @@ use super::lodging::{Lodger, Lodging};
 use crate::shared::fate::{ExitWatch, Fate};
 use crate::shared::signals::{Ordered, Signals};
 
-/// How often it is looked for processes to kill at most.
-const ROUNDS: u32 = 3;
-
 /// How long after a kill the end may take to be known.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
@@ -91,35 +88,19 @@ async fn clerk<L: Lodging>(
 }
 
 impl<L: Lodging> Subject<L> {
-    /// Ends the program and all that came of it. `left` is how many processes it left behind as far as that is known.
-    async fn end(&self, grace: Duration, mut exit: ExitWatch, left: watch::Receiver<u32>) -> KillReport {
+    /// Ends the program and all that came of it.
+    async fn end(&self, grace: Duration, mut exit: ExitWatch) -> KillReport {
         let Self { lodging, lodger: Lodger { id, .. } } = self;
-        let mut report = KillReport::default();
-        for _ in 0..ROUNDS {
-            let began_behind_the_end = exit.borrow().is_some();
-            let round = lodging.kill(*id, grace).await.unwrap_or_else(|error| {
-                // With its sandbox it is gone.
-                if !(lodging.is_own() && error.is_not_found()) {
-                    tracing::warn!(terminal = %id, %error, "a program in a sandbox may not have ended");
-                }
-                KillReport::default()
-            });
-            let found = round.found;
-            report = KillReport {
-                found: report.found.max(round.found),
-                last_signal: round.last_signal.or(report.last_signal),
-                survivors: round.survivors,
-            };
-            if !report.survivors.is_empty() {
-                break;
+        let mut report = lodging.kill(*id, grace).await.unwrap_or_else(|error| {
+            // With its sandbox it is gone.
+            if !(lodging.is_own() && error.is_not_found()) {
+                tracing::warn!(terminal = %id, %error, "a program in a sandbox may not have ended");
             }
+            KillReport::default()
+        });
+        if report.survivors.is_empty() {
             // Before its sandbox goes: the last bytes come with the end.
-            let is_known = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await.is_ok();
-            let somebody_lives = !is_known || *left.borrow() > 0;
-            // What was just becoming another program had no variables to be known by. It has them now.
-            if lodging.is_own() || began_behind_the_end || (found > 0 && !somebody_lives) {
-                break;
-            }
+            let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
         }
         if lodging.is_own() {
             // And with the sandbox whoever hid in it.
@@ -131,9 +112,9 @@ impl<L: Lodging> Subject<L> {
     }
 
     /// Leaves nothing of a program.
-    async fn leave(&self, exit: ExitWatch, left: watch::Receiver<u32>) {
+    async fn leave(&self, exit: ExitWatch) {
         if !self.lodging.is_own() {
-            self.end(Duration::ZERO, exit, left).await;
+            self.end(Duration::ZERO, exit).await;
             self.forget().await;
             return;
         }
@@ -171,8 +152,8 @@ impl<L: Lodging> Control for SandboxControl<L> {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (subject, exit, left) = (self.subject.clone(), self.fate.exit(), self.fate.left());
-        self.fate.kill(async move { subject.end(grace, exit, left).await })
+        let (subject, exit) = (self.subject.clone(), self.fate.exit());
+        self.fate.kill(async move { subject.end(grace, exit).await })
     }
 
     fn descendants(&mut self) -> u32 {
@@ -191,7 +172,7 @@ impl<L: Lodging> Drop for SandboxControl<L> {
             self.fate.spawn(async move { subject.forget().await });
             return;
         }
-        let (exit, left) = (self.fate.exit(), self.fate.left());
-        self.fate.spawn(async move { subject.leave(exit, left).await });
+        let exit = self.fate.exit();
+        self.fate.spawn(async move { subject.leave(exit).await });
     }
 }

@@ -108,12 +108,6 @@ impl Fate {
         self.exit.clone()
     }
 
-    /// How many processes outlived the program, as far as it is known, for somebody else to look at.
-    #[cfg(feature = "remote")]
-    pub(crate) fn left(&self) -> watch::Receiver<u32> {
-        self.descendants.clone()
-    }
-
     pub(crate) fn has_ended(&self) -> bool {
         self.exit.borrow().is_some()
     }

@@ -4,26 +4,62 @@
 mark=$1
 self=$$
 
-# Reads what the kernel says about $1: parent, group, session, the group in the foreground of its tty, and its start.
+# Reads what the kernel says about $1: parent, group, session, the group in the foreground of its tty, its start, how much memory it has, and
+# where its variables begin and end there.
 look() {
-  state='' parent='' group='' session='' front='' start=''
+  state='' parent='' group='' session='' front='' start='' room='' from='' to=''
   { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
   set -- ${line##*)}
-  state=$1 parent=$2 group=$3 session=$4 front=$6 start=${20}
+  state=$1 parent=$2 group=$3 session=$4 front=$6 start=${20} room=${21} from=${48} to=${49}
   [ "$state" != Z ] && [ "$state" != X ]
+}
+
+# Whether $1 was born with the mark. It is asked until it answers: who is just becoming another program has no variables.
+asked() {
+  [ -r "/proc/$1/environ" ] || return 1
+  asks=0
+  while [ "$asks" -lt 200 ]; do
+    # Shells leave the NULs out, some with a complaint.
+    { words=$(cat "/proc/$1/environ"); } 2>/dev/null || return 1
+    case $words in
+      *"$mark"*) return 0 ;;
+      ?*) return 1 ;;
+    esac
+    look "$1" && [ "$room" != 0 ] || return 1
+    # It was born without any.
+    [ "$from" != 0 ] && [ "$from" = "$to" ] && return 1
+    asks=$((asks + 1))
+  done
+  return 1
+}
+
+# All that were born with the mark. Who becomes another program while all are asked may seem to have no variables; its
+# variables stand elsewhere then, and it is asked by itself.
+marked() {
+  before=' ' born=' '
+  for dir in /proc/[0-9]*; do
+    pid=${dir#/proc/}
+    look "$pid" && before="$before$pid:$from "
+  done
+  for file in $(grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    born="$born${file%/environ} "
+  done
+  for dir in /proc/[0-9]*; do
+    pid=${dir#/proc/}
+    case $born in *" $pid "*) continue ;; esac
+    # What has no memory is the kernel's, or has ended.
+    look "$pid" && [ "$room" != 0 ] || continue
+    case $before in *" $pid:$from "*) [ "$from" != 0 ] && continue ;; esac
+    asked "$pid" && born="$born$pid "
+  done
 }
 
 # All that are born with the mark, descend from such, or are in a session with such. This script and pid 1 are not.
 tree() {
   case $mark in
     pid:*) born=" ${mark#pid:} " ;;
-    *)
-      born=' '
-      for file in $(grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null); do
-        file=${file#/proc/}
-        born="$born${file%/environ} "
-      done
-      ;;
+    *) marked ;;
   esac
   found=' '
   rest=' '
