@@ -40,6 +40,9 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(any(feature = "docker", feature = "ssh"))]
+mod carry;
+
 #[cfg(feature = "cloudflare")]
 pub mod cloudflare;
 #[cfg(feature = "daytona")]
@@ -59,3 +62,6 @@ mod shared;
 pub mod ssh;
 #[cfg(feature = "tmux")]
 pub mod tmux;
+
+#[cfg(any(feature = "docker", feature = "ssh"))]
+pub use carry::carry;

@@ -20,12 +20,8 @@ use crate::state::State;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
 pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
-    let ssh = Ssh::new(Client {
-        configuration: None,
-        // This very program, whatever stands at its path by then.
-        carrier: vec![format!("/proc/{}/exe", std::process::id()), "carry".to_owned(), "--".to_owned()],
-        sockets: Some(state.dir().join("ssh")),
-    });
+    let ssh =
+        Ssh::new(Client { configuration: None, carrier: carrier(), sockets: Some(state.dir().join("ssh")) });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
     // Without a mark, what is made there cannot be found again, and everything else works.
     let mark = state.mark().inspect_err(
@@ -44,9 +40,14 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
     backends
 }
 
+/// What carries the streams of programs elsewhere: this very program, whatever stands at its path by then.
+fn carrier() -> Vec<String> {
+    vec![format!("/proc/{}/exe", std::process::id()), "carry".to_owned(), "--".to_owned()]
+}
+
 /// The Docker engine that the variables name.
 pub(crate) fn docker() -> Result<Docker, AddressError> {
-    Address::from_variables(environment::variable).map(Docker::new)
+    Address::from_variables(environment::variable).map(|address| Docker::new(address, carrier()))
 }
 
 /// The user's own tmux server.

@@ -1,5 +1,6 @@
 //! Where the engine listens, as Docker's own variables say it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub enum Address {
         authority: String,
         /// Whom to trust and who we are.
         config: Arc<ClientConfig>,
+        /// Where the certificates are.
+        directory: PathBuf,
     },
 }
 
@@ -84,9 +87,19 @@ impl Address {
             PathBuf::from,
         );
         match tls(&directory) {
-            Ok(config) => Ok(Self::Tls { authority, config }),
+            Ok(config) => Ok(Self::Tls { authority, config, directory }),
             Err(message) => Err(AddressError::Certificates { directory, message }),
         }
+    }
+
+    /// The variables that say this address.
+    pub(super) fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables = BTreeMap::from([("DOCKER_HOST".to_owned(), self.to_string())]);
+        if let Self::Tls { directory, .. } = self {
+            variables.insert("DOCKER_TLS_VERIFY".to_owned(), "1".to_owned());
+            variables.insert("DOCKER_CERT_PATH".to_owned(), directory.display().to_string());
+        }
+        variables
     }
 
     /// Connects.
@@ -94,7 +107,7 @@ impl Address {
         Ok(match self {
             Self::Unix(path) => Box::new(UnixStream::connect(path).await?),
             Self::Tcp(authority) => Box::new(tcp(authority).await?),
-            Self::Tls { authority, config } => {
+            Self::Tls { authority, config, .. } => {
                 let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
                 let host = host.trim_matches(['[', ']']).to_owned();
                 let name = ServerName::try_from(host).map_err(io::Error::other)?;
@@ -149,6 +162,10 @@ mod tests {
         assert_eq!(address(&[("DOCKER_HOST", "unix:///run/d")]).unwrap().to_string(), "unix:///run/d");
         let tcp = address(&[("DOCKER_HOST", "tcp://10.0.0.1:2375/"), ("DOCKER_TLS_VERIFY", "")]).unwrap();
         assert!(matches!(tcp, Address::Tcp(authority) if authority == "10.0.0.1:2375"));
+        for host in ["unix:///run/d", "tcp://10.0.0.1:2375"] {
+            let variables = address(&[("DOCKER_HOST", host)]).unwrap().variables();
+            assert_eq!(variables, BTreeMap::from([("DOCKER_HOST".to_owned(), host.to_owned())]));
+        }
         assert!(matches!(address(&[("DOCKER_HOST", "npipe://x")]), Err(AddressError::Scheme(_))));
     }
 

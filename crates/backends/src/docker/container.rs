@@ -1,19 +1,18 @@
 //! A container of its own for one program.
 
 use hyper::Method;
-use ptyard_core::ErrorCode;
-use ptyard_terminal::backend::{Io, Questions, Sink, StartError, StartSpec, Started};
+use ptyard_core::{ErrorCode, TerminalId};
+use ptyard_terminal::backend::{Io, StartError, StartSpec, Started};
 use serde_json::json;
-use tokio::io::split;
-use tokio::sync::watch;
 
 use super::api::{Container, Made, escaped};
-use super::control::{DockerControl, Parts, Subject};
+use super::carry::Errand;
+use super::control::Subject;
 use super::engine::{Engine, EngineError};
 use super::inside::Inside;
-use super::streams::{StreamSink, StreamSource};
-use super::watch::{Place, Watching};
-use super::{console_size, detach_keys, framing, has_stdin, variables};
+use super::program::{self, Carriers};
+use super::watch::Place;
+use super::{console_size, has_stdin, variables};
 use crate::shared::start_error;
 
 /// Where programs are looked for in an image that has no PATH.
@@ -50,13 +49,18 @@ pub(super) async fn remove(engine: &Engine, id: &str) {
     }
 }
 
+/// The name of a terminal's own container, by which the next server finds it.
+pub(super) fn name(id: TerminalId) -> String {
+    format!("ptyard-{id}")
+}
+
 pub(super) async fn start(
-    engine: Engine,
+    carriers: Carriers,
     image: String,
     mark: Option<&str>,
     spec: StartSpec,
 ) -> Result<Started, StartError> {
-    let tty = matches!(spec.io, Io::Tty(_));
+    let engine = carriers.engine.clone();
     let has_stdin = has_stdin(spec.io);
     // A container of one's own can be held to both.
     let ceilings = spec.ceilings;
@@ -70,7 +74,7 @@ pub(super) async fn start(
         "Cmd": spec.argv,
         "Env": variables(&spec.env),
         "WorkingDir": spec.cwd,
-        "Tty": tty,
+        "Tty": matches!(spec.io, Io::Tty(_)),
         "OpenStdin": has_stdin,
         "StdinOnce": has_stdin,
         "AttachStdin": has_stdin,
@@ -86,7 +90,8 @@ pub(super) async fn start(
         },
     });
     let failed = |error: EngineError| error.of_start(ErrorCode::SpawnFailed);
-    let made = engine.post::<Made>("/containers/create", &order).await.map_err(|error| match error {
+    let create = format!("/containers/create?name={}", name(spec.id));
+    let made = engine.post::<Made>(&create, &order).await.map_err(|error| match error {
         error if error.is_not_found() => start_error(
             ErrorCode::PlaceNotFound,
             format!("{error}; `docker pull {image}` gets an image from a registry"),
@@ -97,35 +102,10 @@ pub(super) async fn start(
     let container = format!("/containers/{}", made.id);
     let inspected: Container = engine.get(&format!("{container}/json")).await.map_err(failed)?;
     find_program(&engine, &container, &inspected, &spec).await?;
-
-    // Before the start: an end cannot be missed, and no output.
-    let place = Place::Container(made.id.clone());
-    let watching = Watching::begin(&engine, place).await.map_err(failed)?;
-    // No text contains the byte FF, and here it can be given; in a document it could not.
-    let streams = format!(
-        "{container}/attach?stream=1&stdout=1&stderr=1&stdin={}&detachKeys={}",
-        u8::from(has_stdin),
-        detach_keys("%FF")
-    );
-    let stream = engine.hijack(&streams, None).await.map_err(failed)?;
-    engine.order(Method::POST, &format!("{container}/start")).await.map_err(failed)?;
-    let inspected: Option<Container> = engine.get(&format!("{container}/json")).await.ok();
-
-    let (ended, is_ended) = watch::channel(false);
-    let (read, write) = split(stream);
-    let inside = Inside { engine: engine.clone(), container: made.id, id: spec.id };
+    let errand = Errand { place: Place::Container(made.id.clone()), tty: console_size(spec.io), has_stdin };
+    let inside = Inside { engine, container: made.id, id: spec.id };
     let subject = Subject::Container { remove: own.hand_over() };
-    let fate = watching.spawn(is_ended, inside.clone());
-    let control = DockerControl::new(Parts { inside, subject, io: spec.io, fate });
-    let framing = framing(spec.io);
-    Ok(Started {
-        source: Box::new(StreamSource::new(read, framing, ended)),
-        sink: has_stdin.then(|| Box::new(StreamSink::new(write, framing)) as Box<dyn Sink>),
-        control: Box::new(control),
-        questions: Questions::Ours,
-        pid: inspected.map(|container| container.state.pid).filter(|&pid| pid > 0),
-        unheld: Vec::new(),
-    })
+    program::start(&carriers, inside, subject, &errand, spec.io).await
 }
 
 /// Looks whether the program is in the image: the init that starts it would only say so in the program's own output.

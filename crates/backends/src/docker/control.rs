@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::container::remove;
 use super::engine::EngineError;
 use super::inside::Inside;
+use crate::shared::carried::Carrier;
 use crate::shared::fate::{ExitWatch, Fate};
 use crate::shared::signals::{Ordered, Signals};
 
@@ -25,8 +26,8 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 pub(super) enum Subject {
     /// A container of its own, to be removed at the end.
     Container { remove: String },
-    /// A program in a container that has others.
-    Exec { exec: String },
+    /// A program in a container that has others. The next server does not know what the engine calls it.
+    Exec { exec: Option<String> },
 }
 
 /// What controls are made of.
@@ -34,13 +35,14 @@ pub(super) struct Parts {
     pub(super) inside: Inside,
     pub(super) subject: Subject,
     pub(super) io: Io,
-    pub(super) fate: Fate,
+    pub(super) carrier: Carrier,
 }
 
 /// Controls of one program. Dropping them ends what lives of it.
 pub(super) struct DockerControl {
     place: Place,
     io: Io,
+    carrier: Carrier,
     fate: Fate,
     size: watch::Sender<Option<Size>>,
     signals: Signals,
@@ -54,17 +56,38 @@ struct Place {
 }
 
 impl DockerControl {
-    pub(super) fn new(parts: Parts) -> Self {
-        let Parts { inside, subject, io, fate } = parts;
+    /// Of a program that is being started with this size.
+    pub(super) fn new(parts: Parts, io: Io) -> Self {
+        match io {
+            Io::Tty(size) => Self::with(parts, Some(size)),
+            Io::Pipes(_) => Self::with(parts, None),
+        }
+    }
+
+    /// Of a program that an earlier server started. It has the size that it has.
+    pub(super) fn again(parts: Parts) -> Self {
+        Self::with(parts, None)
+    }
+
+    fn with(parts: Parts, first: Option<Size>) -> Self {
+        let Parts { inside, subject, io, carrier } = parts;
         let place = Place { inside, subject };
-        let first = match io {
-            Io::Tty(size) => Some(size),
-            Io::Pipes(_) => None,
-        };
         let (size, sizes) = watch::channel(first);
         let (signals, received) = Signals::to("the engine");
+        let (herald, fate) = Fate::new();
+        tokio::spawn(carrier.clone().watch_end(left(place.clone()), herald));
         tokio::spawn(clerk(place.clone(), sizes, received));
-        Self { place, io, fate, size, signals }
+        Self { place, io, carrier, fate, size, signals }
+    }
+}
+
+/// How many processes outlived a program. With a container's first process everything in it ends. An exec can leave
+/// something behind, which the engine does not show: it closes the output of a tty when the program ends, whoever else
+/// holds it.
+async fn left(place: Place) -> u32 {
+    match &place.subject {
+        Subject::Container { .. } => 0,
+        Subject::Exec { .. } => place.inside.count().await.unwrap_or(0),
     }
 }
 
@@ -98,7 +121,8 @@ impl Place {
     async fn resize(&self, size: Size) -> Result<(), EngineError> {
         let of = match &self.subject {
             Subject::Container { remove } => format!("/containers/{remove}"),
-            Subject::Exec { exec } => format!("/exec/{exec}"),
+            Subject::Exec { exec: Some(exec) } => format!("/exec/{exec}"),
+            Subject::Exec { exec: None } => return self.inside.resize(size).await,
         };
         let path = format!("{of}/resize?h={}&w={}", size.rows(), size.cols());
         self.inside.engine.order(Method::POST, &path).await
@@ -115,7 +139,7 @@ impl Place {
         }
     }
 
-    async fn end(&self, grace: Duration, mut exit: ExitWatch) -> KillReport {
+    async fn end(&self, grace: Duration, mut exit: ExitWatch, carrier: Carrier) -> KillReport {
         let report = match &self.subject {
             Subject::Exec { .. } => self.inside.kill(grace).await,
             Subject::Container { remove: id } => self.end_container(id, grace, &mut exit).await,
@@ -124,8 +148,10 @@ impl Place {
             tracing::warn!(terminal = %self.inside.id, %error, "a program in a container may not have ended");
             KillReport::default()
         });
-        if report.survivors.is_empty() {
-            let _late = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
+        if report.survivors.is_empty()
+            && tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await.is_err()
+        {
+            carrier.end().await;
         }
         report
     }
@@ -190,8 +216,8 @@ impl Control for DockerControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (place, exit) = (self.place.clone(), self.fate.exit());
-        self.fate.kill(async move { place.end(grace, exit).await })
+        let (place, exit, carrier) = (self.place.clone(), self.fate.exit(), self.carrier.clone());
+        self.fate.kill(async move { place.end(grace, exit, carrier).await })
     }
 
     fn descendants(&mut self) -> u32 {
@@ -205,7 +231,7 @@ impl Control for DockerControl {
 
 impl Drop for DockerControl {
     fn drop(&mut self) {
-        let place = self.place.clone();
+        let (place, carrier) = (self.place.clone(), self.carrier.clone());
         let nothing_left = self.fate.nothing_left();
         self.fate.spawn(async move {
             match &place.subject {
@@ -217,6 +243,7 @@ impl Drop for DockerControl {
                     }
                 }
             }
+            carrier.end().await;
         });
     }
 }

@@ -90,6 +90,11 @@ impl Engine {
         Self { address }
     }
 
+    /// Where it listens.
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
     fn unreachable(&self, error: impl std::fmt::Display) -> EngineError {
         EngineError::Unreachable { address: self.address.to_string(), message: error.to_string() }
     }

@@ -7,9 +7,8 @@
 
 use std::time::Duration;
 
-use ptyard_core::TerminalId;
+use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{KillReport, Signal, Target};
-use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
@@ -41,6 +40,14 @@ impl Inside {
         self.run(&["signal", &signal.0.to_string(), look_after::whom(target)], SCRIPT_LIMIT).await.map(drop)
     }
 
+    /// Sets the size of the tty that the program has open.
+    pub(super) async fn resize(&self, size: Size) -> Result<(), EngineError> {
+        let arguments = ["resize", &size.rows().to_string(), &size.cols().to_string()];
+        let said = self.run(&arguments, SCRIPT_LIMIT).await?;
+        // It says something only when there is none.
+        if said.trim().is_empty() { Ok(()) } else { Err(EngineError::Answer(said.trim().to_owned())) }
+    }
+
     /// Asks all of them to leave, and ends who stays. Once begun it goes on in the container whatever becomes of us.
     pub(super) async fn kill(&self, grace: Duration) -> Result<KillReport, EngineError> {
         let tenths = look_after::tenths(grace);
@@ -49,7 +56,7 @@ impl Inside {
     }
 
     async fn run(&self, arguments: &[&str], limit: Duration) -> Result<String, EngineError> {
-        let mark = format!("{TERMINAL_VARIABLE}={}", self.id);
+        let mark = look_after::mark(self.id);
         let command: Vec<&str> = ["sh", "-c", look_after::SCRIPT, "sh", &mark]
             .into_iter()
             .chain(arguments.iter().copied())

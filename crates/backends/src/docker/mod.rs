@@ -3,8 +3,9 @@
 //! Two kinds of places: `docker:IMAGE` makes a container for the one program, which is its first process under the
 //! engine's own init, and removes it at the end; `docker:container=NAME` runs the program in a container that is there.
 //!
-//! The way of a start: the end is watched for before anything runs (`watch`), the program's streams are a hijacked
-//! request (`streams`), and what the engine has no word for is done from `inside`.
+//! The way of a start: what is to run is made here (`container`, `exec`) and started by the process that carries its
+//! streams (`carry`), which outlives this server. There the end is watched for before anything runs (`watch`), and the
+//! streams are a hijacked request (`streams`). What the engine has no word for is done from `inside`.
 //!
 //! # Invariants
 //! 1. A request that starts a program is sent once.
@@ -13,11 +14,13 @@
 
 mod address;
 mod api;
+mod carry;
 mod container;
 mod control;
 mod engine;
 mod exec;
 mod inside;
+mod program;
 mod streams;
 mod watch;
 
@@ -35,9 +38,12 @@ use serde_json::{Value, json};
 
 pub use self::address::{Address, AddressError};
 use self::api::{Made, escaped};
+pub(crate) use self::carry::carry;
+use self::control::Subject;
 use self::engine::Engine;
 use self::inside::Inside;
-use self::streams::Framing;
+use self::program::Carriers;
+use crate::shared::here::Here;
 use crate::shared::{start_error, undisturbed};
 
 /// The label with the mark of a server's state.
@@ -50,9 +56,9 @@ const TERMINAL_LABEL: &str = "ptyard.terminal";
 const CONTAINER: &str = "container=";
 
 /// Runs programs in containers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Docker {
-    engine: Engine,
+    carriers: Carriers,
     place: Place,
     /// Of the server's state, on all that is made.
     mark: Option<Arc<str>>,
@@ -70,10 +76,12 @@ enum Place {
 }
 
 impl Docker {
-    /// The engine at this address. Nothing is asked of it yet.
+    /// The engine at this address. Nothing is asked of it yet. `carrier` is the command that calls
+    /// [`carry`](crate::carry) with the arguments behind it; without it nothing can be started.
     #[must_use]
-    pub fn new(address: Address) -> Self {
-        Self { engine: Engine::new(address), place: Place::None, mark: None }
+    pub fn new(address: Address, carrier: Vec<String>) -> Self {
+        let carriers = Carriers { engine: Engine::new(address), command: carrier, here: Here::default() };
+        Self { carriers, place: Place::None, mark: None }
     }
 
     /// The same, with a mark of a server's state on all that is made.
@@ -93,10 +101,10 @@ impl Docker {
         let Some(mark) = &self.mark else { return Ok(Vec::new()) };
         let filters = json!({ "label": [format!("{STATE_LABEL}={mark}")] }).to_string();
         let path = format!("/containers/json?all=true&filters={}", escaped(&filters));
-        let listed = self.engine.get::<Vec<Listed>>(&path).await;
+        let listed = self.carriers.engine.get::<Vec<Listed>>(&path).await;
         let listed = listed.map_err(|error| error.of_start(ErrorCode::BackendUnreachable))?;
         let made = |Listed { id, labels }: Listed| {
-            let engine = self.engine.clone();
+            let engine = self.carriers.engine.clone();
             Creation {
                 what: format!("container {}", id.get(..12).unwrap_or(&id)),
                 owner: labels.get(TERMINAL_LABEL).and_then(|id| id.parse().ok()),
@@ -120,6 +128,7 @@ impl Docker {
     /// When it cannot be reached.
     pub async fn version(&self) -> Result<String, StartError> {
         let version: Value = self
+            .carriers
             .engine
             .get("/version")
             .await
@@ -170,18 +179,35 @@ impl Backend for Docker {
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
-        if !orphan.has_ended {
-            tokio::spawn(clear(self.engine.clone(), self.place.clone(), orphan.id));
-        }
-        None
+        let engine = self.carriers.engine.clone();
+        let Some(kept) = orphan.kept else {
+            if !orphan.has_ended {
+                tokio::spawn(clear(engine, self.place.clone(), orphan.id));
+            }
+            return None;
+        };
+        let (container, subject) = match &self.place {
+            Place::None => return None,
+            Place::Image(_) => {
+                let name = container::name(orphan.id);
+                (name.clone(), Subject::Container { remove: name })
+            }
+            Place::Container(name) => (escaped(name), Subject::Exec { exec: None }),
+        };
+        let inside = Inside { engine, container, id: orphan.id };
+        Some(program::again(kept, inside, subject, orphan.io))
+    }
+
+    fn stand_on(&self, local: &Arc<dyn Backend>) {
+        self.carriers.here.stand_on(local);
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
-        let Self { engine, place, mark } = self.clone();
+        let Self { carriers, place, mark } = self.clone();
         Box::pin(undisturbed(async move {
             match place {
-                Place::Image(image) => container::start(engine, image, mark.as_deref(), spec).await,
-                Place::Container(name) => exec::start(engine, name, spec).await,
+                Place::Image(image) => container::start(carriers, image, mark.as_deref(), spec).await,
+                Place::Container(name) => exec::start(carriers, name, spec).await,
                 Place::None => {
                     Err(start_error(ErrorCode::InvalidArgument, "docker needs an image or a container"))
                 }
@@ -218,14 +244,6 @@ async fn clear(engine: Engine, place: Place, id: TerminalId) {
     }
 }
 
-/// How the streams of a program with this are packed.
-const fn framing(io: Io) -> Framing {
-    match io {
-        Io::Tty(_) => Framing::Raw,
-        Io::Pipes(_) => Framing::Pieces,
-    }
-}
-
 const fn has_stdin(io: Io) -> bool {
     !matches!(io, Io::Pipes(Stdin::Null))
 }
@@ -235,11 +253,11 @@ fn variables(env: &BTreeMap<String, String>) -> Vec<String> {
     env.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-/// The size as engines from API 1.42 on take it before the start; older ones ignore it and are told after.
-fn console_size(io: Io) -> Value {
+/// Rows and columns, as engines from API 1.42 on take them before the start; older ones ignore them and are told after.
+fn console_size(io: Io) -> Option<[u16; 2]> {
     match io {
-        Io::Tty(size) => json!([size.rows(), size.cols()]),
-        Io::Pipes(_) => Value::Null,
+        Io::Tty(size) => Some([size.rows(), size.cols()]),
+        Io::Pipes(_) => None,
     }
 }
 

@@ -8,8 +8,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use ptyard_terminal::backend::{ControlError, Sink, Source};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
+use ptyard_terminal::backend::Source;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
 /// How output is packed.
@@ -103,71 +103,22 @@ impl<S: AsyncRead + Send> Source for StreamSource<S> {
 /// Input of a program.
 pub(super) struct StreamSink<S> {
     half: WriteHalf<S>,
-    kind: SinkKind,
 }
-
-/// What ends the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SinkKind {
-    /// Closing our half of the connection.
-    Pipe,
-    /// Typing the end of file: twice in the middle of a line, where once only hands the line over.
-    Tty {
-        /// What is still to be typed for that; `None` while the input is open.
-        closing: Option<u8>,
-        /// Whether the next byte begins a line.
-        at_line_start: bool,
-    },
-}
-
-/// What a terminal takes for the end of file.
-const END_OF_FILE: u8 = 4;
 
 impl<S: AsyncWrite> StreamSink<S> {
-    pub(super) fn new(half: WriteHalf<S>, framing: Framing) -> Self {
-        let kind = match framing {
-            Framing::Raw => SinkKind::Tty { closing: None, at_line_start: true },
-            Framing::Pieces => SinkKind::Pipe,
-        };
-        Self { half, kind }
+    pub(super) const fn new(half: WriteHalf<S>) -> Self {
+        Self { half }
     }
 
-    fn poll_some(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.half).poll_write(cx, bytes))?;
-        // What TLS holds back goes out with the next write at the latest; it is woken for here.
-        let _later = Pin::new(&mut self.half).poll_flush(cx);
-        Poll::Ready(Ok(written))
-    }
-}
-
-impl<S: AsyncWrite + Send> Sink for StreamSink<S> {
-    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(self.poll_some(cx, bytes))?;
-        if let (SinkKind::Tty { at_line_start, .. }, Some(&last)) = (&mut self.kind, bytes[..written].last())
-        {
-            *at_line_start = matches!(last, b'\n' | b'\r');
-        }
-        Poll::Ready(Ok(written))
+    /// Writes all of it.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.half.write_all(bytes).await?;
+        self.half.flush().await
     }
 
-    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
-        let os =
-            |error: io::Error| ControlError::Os { action: "close the input", message: error.to_string() };
-        loop {
-            match &mut self.kind {
-                SinkKind::Pipe => return Pin::new(&mut self.half).poll_shutdown(cx).map_err(os),
-                SinkKind::Tty { closing: Some(0), .. } => return Poll::Ready(Ok(())),
-                SinkKind::Tty { closing: closing @ None, at_line_start } => {
-                    *closing = Some(if *at_line_start { 1 } else { 2 });
-                }
-                SinkKind::Tty { closing: Some(_), .. } => {
-                    let written = ready!(self.poll_some(cx, &[END_OF_FILE])).map_err(os)?;
-                    if let (SinkKind::Tty { closing: Some(left), .. }, 1) = (&mut self.kind, written) {
-                        *left -= 1;
-                    }
-                }
-            }
-        }
+    /// Closes our half of the connection: the end of a pipe.
+    pub(super) async fn close(&mut self) -> io::Result<()> {
+        self.half.shutdown().await
     }
 }
 

@@ -8,22 +8,21 @@ use std::time::Duration;
 
 use hyper::Method;
 use ptyard_core::Exit;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::api::{Container, ExecState, escaped};
 use super::engine::{Engine, EngineError, Lines};
-use super::inside::Inside;
-use crate::shared::fate::Fate;
 
 /// How long to wait before an engine that cannot be reached is asked again, while output still comes.
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// Connections that end within this long of each other are taken to have been cut off together.
-const TOGETHER: Duration = Duration::from_secs(1);
+pub(super) const TOGETHER: Duration = Duration::from_secs(1);
 
 /// What is watched.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Place {
     /// The first process of this container.
     Container(String),
@@ -36,6 +35,14 @@ pub(super) struct Watching {
     engine: Engine,
     place: Place,
     lines: Lines,
+}
+
+/// How a program ended, as far as it could be heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) exit: Exit,
+    /// The connections broke before: what was printed last may not have come.
+    pub(super) cut_off: bool,
 }
 
 /// How a program is, when the engine is asked.
@@ -54,23 +61,9 @@ impl Watching {
         Ok(Self { engine: engine.clone(), place, lines })
     }
 
-    /// Watches in a task of its own until the end is known. `output_ended` is told by the source.
-    pub(super) fn spawn(self, output_ended: watch::Receiver<bool>, inside: Inside) -> Fate {
-        let (herald, fate) = Fate::new();
-        tokio::spawn(async move {
-            let is_exec = matches!(self.place, Place::Exec { .. });
-            let known = self.until_the_end(output_ended).await;
-            // With a container's first process everything in it ends. An exec can leave something behind, which the
-            // engine does not show: it closes the output of a tty when the program ends, whoever else holds it.
-            if is_exec && known.code.is_some() {
-                herald.left_behind(inside.count().await.unwrap_or(0));
-            }
-            herald.ended(known);
-        });
-        fate
-    }
-
-    async fn until_the_end(mut self, mut output_ended: watch::Receiver<bool>) -> Exit {
+    /// Waits for the end. `output_ended` is told by the source.
+    pub(super) async fn until_the_end(mut self, mut output_ended: watch::Receiver<bool>) -> Heard {
+        let whole = |exit| Heard { exit, cut_off: false };
         // Whether the program closed its output itself, while the engine could be heard.
         let mut closed_before = false;
         loop {
@@ -89,7 +82,7 @@ impl Watching {
             };
             if let Some(told) = told {
                 match end_of(&self.place, &told) {
-                    Some(exit) => return exit,
+                    Some(exit) => return whole(exit),
                     None => continue,
                 }
             }
@@ -97,9 +90,9 @@ impl Watching {
             let cut_off =
                 !closed_before && tokio::time::timeout(TOGETHER, is_true(&mut output_ended)).await.is_ok();
             match self.ask().await {
-                Now::Ended(exit) => return exit,
-                Now::Gone => return Exit::lost(),
-                Now::Runs | Now::Unreachable if cut_off => return Exit::lost(),
+                Now::Ended(exit) => return Heard { exit, cut_off },
+                Now::Gone => return whole(Exit::lost()),
+                Now::Runs | Now::Unreachable if cut_off => return whole(Exit::lost()),
                 Now::Runs | Now::Unreachable => {}
             }
             tokio::time::sleep(AGAIN).await;
@@ -107,7 +100,7 @@ impl Watching {
                 self.lines = lines;
                 // It may have ended between the two.
                 if let Now::Ended(exit) = self.ask().await {
-                    return exit;
+                    return whole(exit);
                 }
             }
         }

@@ -43,11 +43,10 @@ use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
     Abilities, Backend, BoxFuture, Earlier, EndsWith, Io, Orphan, StartError, StartSpec, Started, Streams,
 };
-use ptyard_terminal::local::LocalBackend;
-use tokio::sync::OnceCell;
 
 use self::seat::Seat;
 use self::session::Session;
+use crate::shared::here::Here;
 use crate::shared::{start_error, undisturbed};
 
 /// The session that is meant when none is named: herdr's own default.
@@ -89,8 +88,8 @@ impl Default for Settings {
 pub struct Herdr {
     settings: Arc<Settings>,
     sessions: Arc<Mutex<BTreeMap<String, Arc<Session>>>>,
-    /// Programs run here: on what it was given to stand on, else on what is made for the first of them.
-    local: Arc<OnceCell<Arc<dyn Backend>>>,
+    /// Where programs run.
+    here: Here,
     session: String,
 }
 
@@ -101,7 +100,7 @@ impl Herdr {
         Self {
             settings: Arc::new(settings),
             sessions: Arc::default(),
-            local: Arc::default(),
+            here: Here::default(),
             session: DEFAULT.to_owned(),
         }
     }
@@ -149,16 +148,13 @@ impl Backend for Herdr {
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
-        let (session, local) = (self.session(), Arc::clone(&self.local));
+        let (session, here) = (self.session(), self.here.clone());
         Box::pin(undisturbed(async move {
             let Io::Tty(_) = spec.io else {
                 let message = "programs in herdr have a tty: start it with one (`--tty`)";
                 return Err(start_error(ErrorCode::Unsupported, message));
             };
-            let own = async || LocalBackend::new().map(|local| Arc::new(local) as Arc<dyn Backend>);
-            let local = local.get_or_try_init(own).await.map_err(|error| {
-                start_error(ErrorCode::SpawnFailed, format!("programs cannot be kept together here: {error}"))
-            })?;
+            let local = here.backend().await?;
             session.ensure_server().await.map_err(|error| error.of_start())?;
             let seat = Arc::new(Seat::new(spec.id, spec.argv.first().map(String::as_str)));
             let cwd = spec.cwd.clone();
@@ -170,8 +166,7 @@ impl Backend for Herdr {
     }
 
     fn stand_on(&self, local: &Arc<dyn Backend>) {
-        // One that was there before has programs.
-        let _was_there = self.local.set(Arc::clone(local));
+        self.here.stand_on(local);
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {

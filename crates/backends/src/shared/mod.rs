@@ -1,8 +1,12 @@
 //! What backends that follow a program from afar have in common.
 
+#[cfg(any(feature = "docker", feature = "ssh"))]
+pub(crate) mod carried;
 pub(crate) mod clients;
 pub(crate) mod fate;
 pub(crate) mod greeting;
+#[cfg(any(feature = "docker", feature = "herdr", feature = "ssh"))]
+pub(crate) mod here;
 pub(crate) mod look_after;
 #[cfg(any(feature = "docker", feature = "remote", feature = "ssh"))]
 pub(crate) mod signals;

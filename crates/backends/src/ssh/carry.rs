@@ -1,33 +1,25 @@
 //! The process that carries a far program's streams.
 //!
-//! A client under a keeper outlives this server, and then somebody has to hear the far shell's last word who lives as
-//! long. So the client is started by a process of ours, the *carrier*: it passes on what comes, takes the word out, and
-//! ends with the far program's code. To the keeper it is a program like any other: its output is the far program's,
-//! byte by byte, and so is its code. When the connection breaks, it ends by a signal, which no far code looks like.
+//! See `shared::carried`. It starts the client, passes on what comes of it, and takes the far shell's last word out.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::shared::carried::{REST_LIMIT, lost};
 use crate::shared::greeting::Ending;
-
-/// How long after the last word the rest of the output is taken: of what the program left running, the far server may
-/// hold the channel open as long as it prints.
-const REST_LIMIT: Duration = Duration::from_secs(5);
 
 /// Bytes read at a time.
 const ROOM: usize = 64 << 10;
 
 /// Carries the streams of the client that `argv` starts, until it is over. `argv` is the word of the far shell, and the
 /// client with its arguments. What this gives is the status to exit with.
-#[must_use]
-pub fn carry(argv: &[String]) -> u8 {
+pub(crate) fn carry(argv: &[String]) -> u8 {
     match try_to(argv) {
         Ok(Some(code)) => code,
         Ok(None) => lost(),
@@ -37,13 +29,6 @@ pub fn carry(argv: &[String]) -> u8 {
             lost()
         }
     }
-}
-
-/// Ends so that nobody takes it for a code.
-fn lost() -> u8 {
-    let _fails = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    // Not reached.
-    u8::MAX
 }
 
 fn try_to(argv: &[String]) -> io::Result<Option<u8>> {

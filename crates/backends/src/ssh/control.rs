@@ -1,16 +1,15 @@
 //! The remaining controls of a far program: the size through the client, the rest by looking after it there.
 
-use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::{Exit, Size, TerminalId};
 use ptyard_terminal::backend::{BoxFuture, Control, ControlError, Io, KillReport, Signal, Target, TtyState};
-use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 
 use super::master::Host;
-use crate::shared::fate::{Fate, Herald};
+use crate::shared::carried::Carrier;
+use crate::shared::fate::Fate;
 use crate::shared::look_after;
 use crate::shared::signals::{Ordered, Signals};
 
@@ -20,13 +19,10 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 /// How long after a kill the end may take to be known; then the client is ended, and with it the channel.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// The controls of the client, which one task polls for its end and others use meanwhile.
-type Shared = Arc<Mutex<Box<dyn Control>>>;
-
 /// Controls of one program. Dropped, they end what lives of it.
 pub(super) struct SshControl {
     host: Arc<Host>,
-    client: Shared,
+    client: Carrier,
     mark: String,
     io: Io,
     fate: Fate,
@@ -35,28 +31,21 @@ pub(super) struct SshControl {
 
 impl SshControl {
     pub(super) fn new(host: Arc<Host>, client: Box<dyn Control>, id: TerminalId, io: Io) -> Self {
-        let client = Arc::new(Mutex::new(client));
-        let mark = format!("{TERMINAL_VARIABLE}={id}");
+        let client = Carrier::new(client);
+        let mark = look_after::mark(id);
         let (herald, fate) = Fate::new();
         let (signals, received) = Signals::to("the connection");
-        tokio::spawn(watch_end(Arc::clone(&host), Arc::clone(&client), mark.clone(), herald));
+        let left = count(Arc::clone(&host), mark.clone());
+        tokio::spawn(client.clone().watch_end(left, herald));
         tokio::spawn(send_signals(Arc::clone(&host), mark.clone(), received));
         Self { host, client, mark, io, fate, signals }
     }
-
-    fn client(&self) -> std::sync::MutexGuard<'_, Box<dyn Control>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Publishes the end: the carrier's code is the far program's, and without one it is `lost`.
-async fn watch_end(host: Arc<Host>, client: Shared, mark: String, herald: Herald) {
-    let ended = poll_fn(|cx| client.lock().unwrap_or_else(PoisonError::into_inner).poll_exit(cx)).await;
-    if ended.code.is_some() {
-        let looked = host.look_after(&mark, &["count"], SCRIPT_LIMIT).await;
-        herald.left_behind(looked.map_or(0, |output| look_after::report(&output).found));
-    }
-    herald.ended(ended.code.map_or_else(Exit::lost, Exit::exited));
+/// How many processes live.
+async fn count(host: Arc<Host>, mark: String) -> u32 {
+    let looked = host.look_after(&mark, &["count"], SCRIPT_LIMIT).await;
+    looked.map_or(0, |output| look_after::report(&output).found)
 }
 
 /// Sends signals one after the other, until the controls are gone.
@@ -78,7 +67,7 @@ impl Control for SshControl {
         if matches!(self.io, Io::Tty(_)) && self.fate.has_ended() {
             return Err(ControlError::Exited);
         }
-        self.client().resize(size)
+        self.client.control().resize(size)
     }
 
     fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
@@ -89,7 +78,7 @@ impl Control for SshControl {
     }
 
     fn kill(&mut self, grace: Duration) -> BoxFuture<'static, KillReport> {
-        let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
+        let (host, client, mark) = (Arc::clone(&self.host), self.client.clone(), self.mark.clone());
         let mut exit = self.fate.exit();
         self.fate.kill(async move {
             let arguments = ["kill", &look_after::tenths(grace)];
@@ -101,8 +90,7 @@ impl Control for SshControl {
                 }
             };
             if tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await.is_err() {
-                let ending = client.lock().unwrap_or_else(PoisonError::into_inner).kill(Duration::ZERO);
-                ending.await;
+                client.end().await;
             }
             report
         })
@@ -119,14 +107,13 @@ impl Control for SshControl {
 
 impl Drop for SshControl {
     fn drop(&mut self) {
-        let (host, client, mark) = (Arc::clone(&self.host), Arc::clone(&self.client), self.mark.clone());
+        let (host, client, mark) = (Arc::clone(&self.host), self.client.clone(), self.mark.clone());
         let nothing_left = self.fate.nothing_left();
         self.fate.spawn(async move {
             if !nothing_left && let Err(error) = host.look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
                 tracing::warn!(mark, %error, "the processes there may not have ended");
             }
-            // The client goes with the last who holds its controls.
-            drop(client);
+            client.end().await;
         });
     }
 }

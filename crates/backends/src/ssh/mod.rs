@@ -15,7 +15,6 @@
 mod carry;
 mod control;
 mod master;
-mod streams;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -28,14 +27,13 @@ use ptyard_terminal::backend::{
     Abilities, Backend, BoxFuture, Ceilings, CodeKnown, Earlier, EndsWith, Grounds, Io, KillReach, Orphan,
     Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
 };
-use ptyard_terminal::local::LocalBackend;
-use tokio::sync::OnceCell;
 
-pub use self::carry::carry;
+pub(crate) use self::carry::carry;
 use self::control::SshControl;
 use self::master::{Host, Hosts};
-use self::streams::{SshSink, SshSource};
+use crate::shared::carried::{CarriedSink, CarriedSource};
 use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
+use crate::shared::here::Here;
 use crate::shared::{start_error, undisturbed};
 
 /// How long a shell there may take to greet, once the connection stands.
@@ -46,7 +44,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 pub struct Client {
     /// A configuration in place of the user's own (`-F`).
     pub configuration: Option<PathBuf>,
-    /// The command that calls [`carry`] with the arguments behind it.
+    /// The command that calls [`carry`](crate::carry) with the arguments behind it.
     pub carrier: Vec<String>,
     /// Where the sockets of masters are, for the next server to find; a directory of its own when there is none, or
     /// when its name is too long for a socket.
@@ -57,8 +55,8 @@ pub struct Client {
 #[derive(Clone)]
 pub struct Ssh {
     hosts: Arc<Hosts>,
-    /// Clients run here: on what it was given to stand on, else on what is made for the first of them.
-    local: Arc<OnceCell<Arc<dyn Backend>>>,
+    /// Where clients run.
+    here: Here,
     host: Option<String>,
 }
 
@@ -66,7 +64,7 @@ impl Ssh {
     /// Hosts as this client knows them. Nothing is connected yet.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { hosts: Arc::new(Hosts::new(client)), local: Arc::default(), host: None }
+        Self { hosts: Arc::new(Hosts::new(client)), here: Here::default(), host: None }
     }
 
     /// The version of the client.
@@ -108,27 +106,22 @@ impl Backend for Ssh {
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
-        let Self { hosts, local, host } = self.clone();
+        let Self { hosts, here, host } = self.clone();
         Box::pin(undisturbed(async move {
             let host =
                 host.ok_or_else(|| start_error(ErrorCode::InvalidArgument, "ssh needs a host: ssh:HOST"))?;
-            let own = async || LocalBackend::new().map(|local| Arc::new(local) as Arc<dyn Backend>);
-            let local = local.get_or_try_init(own).await.map_err(|error| {
-                start_error(ErrorCode::SpawnFailed, format!("clients cannot be kept together here: {error}"))
-            })?;
-            start(&hosts.host(&host), local.as_ref(), spec).await
+            start(&hosts.host(&host), here.backend().await?, spec).await
         }))
     }
 
     fn stand_on(&self, local: &Arc<dyn Backend>) {
-        // One that was there before has programs.
-        let _was_there = self.local.set(Arc::clone(local));
+        self.here.stand_on(local);
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
         let host = self.hosts.host(self.host.as_deref()?);
         let Earlier { id, started, unseen_from } = orphan.kept?;
-        let sink = started.sink.map(|sink| Box::new(SshSink::new(sink, orphan.io)) as Box<dyn Sink>);
+        let sink = started.sink.map(|sink| Box::new(CarriedSink::new(sink, orphan.io)) as Box<dyn Sink>);
         let control = SshControl::new(host, started.control, id, orphan.io);
         // The process id here is the carrier's, and the far one nobody wrote down.
         let started = Started { sink, control: Box::new(control), pid: None, ..started };
@@ -148,7 +141,7 @@ async fn start(host: &Arc<Host>, local: &dyn Backend, spec: StartSpec) -> Result
     };
     let far = format!("exec sh -c '{}'", greeting.greeter());
     let mut argv = host.carrier().to_vec();
-    argv.push(greeting.word().to_owned());
+    argv.extend(["ssh".to_owned(), greeting.word().to_owned()]);
     argv.extend(connection.client(matches!(io, Io::Tty(_))));
     argv.push(far);
     let client = StartSpec {
@@ -180,10 +173,10 @@ async fn start(host: &Arc<Host>, local: &dyn Backend, spec: StartSpec) -> Result
     }
     let sink: Option<Box<dyn Sink>> = match spec.io {
         Io::Pipes(Stdin::Null) => None,
-        io => Some(Box::new(SshSink::new(sink, io))),
+        io => Some(Box::new(CarriedSink::new(sink, io))),
     };
     Ok(Started {
-        source: Box::new(SshSource::new(source, rest)),
+        source: Box::new(CarriedSource::new(source, rest)),
         sink,
         control: Box::new(SshControl::new(Arc::clone(host), control, spec.id, spec.io)),
         questions: Questions::Ours,

@@ -2,7 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod conformance;
-mod engine;
 mod orphans;
 mod proxy;
 mod wire;
+
+/// What carries the streams of programs.
+fn carrier() -> Vec<String> {
+    vec![env!("CARGO_BIN_EXE_ptyard-carry").to_owned()]
+}

@@ -6,9 +6,10 @@ use std::time::Duration;
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Backend, Ceilings, Io, Orphan, StartSpec};
+use ptyard_testkit::places::docker::{Engine, IMAGE};
 use ptyard_testkit::soon;
 
-use crate::engine::Engine;
+use crate::carrier;
 
 fn spec(id: TerminalId) -> StartSpec {
     StartSpec {
@@ -24,11 +25,11 @@ fn spec(id: TerminalId) -> StartSpec {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_of_a_server_that_was_killed_are_ended_by_the_next() {
     let Some(engine) = Engine::start() else { return };
-    engine.docker(&["run", "--detach", "--init", "--name", "there", "ptyard-test", "sleep", "100000"]);
+    engine.docker(&["run", "--detach", "--init", "--name", "there", IMAGE, "sleep", "100000"]);
     let address = || Address::Unix(engine.socket());
-    for (place, bits) in [("ptyard-test", 1_u128), ("container=there", 2)] {
+    for (place, bits) in [(IMAGE, 1_u128), ("container=there", 2)] {
         let id = TerminalId::from_bits(bits);
-        let before = Arc::new(Docker::new(address())).at(place).unwrap();
+        let before = Arc::new(Docker::new(address(), carrier())).at(place).unwrap();
         let started = soon("the start", before.start(spec(id))).await.unwrap();
         // As if killed: nothing of it is dropped.
         std::mem::forget(started);
@@ -38,7 +39,7 @@ async fn programs_of_a_server_that_was_killed_are_ended_by_the_next() {
             containers.lines().any(shows)
         };
         assert!(sleeping(), "{place}");
-        let next = Arc::new(Docker::new(address())).at(place).unwrap();
+        let next = Arc::new(Docker::new(address(), carrier())).at(place).unwrap();
         let orphan = Orphan { id, io: Io::Tty(Size::DEFAULT), logged: 0, has_ended: false, kept: None };
         assert!(next.take_up(orphan).is_none());
         soon("its end", async {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -39,6 +40,43 @@ struct Engine {
     told: watch::Sender<(Option<i32>, bool)>,
     /// Whether a start is answered.
     answers: bool,
+    cutter: Cutter,
+}
+
+/// Breaks all connections at once when so many messages have passed, in either direction.
+#[derive(Clone)]
+struct Cutter {
+    at: usize,
+    afterwards: Afterwards,
+    passed: Arc<AtomicUsize>,
+    cut: watch::Sender<bool>,
+}
+
+/// What becomes of an engine whose connections broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Afterwards {
+    /// It answers again.
+    Back,
+    /// It is not there any more.
+    Gone,
+}
+
+impl Cutter {
+    fn after(at: usize, afterwards: Afterwards) -> Self {
+        Self { at, afterwards, passed: Arc::default(), cut: watch::Sender::new(false) }
+    }
+
+    /// A message has passed. Does not return when it was the last one.
+    async fn passed(&self) {
+        if self.passed.fetch_add(1, Ordering::Relaxed) + 1 == self.at {
+            self.cut.send_replace(true);
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn has_cut(&self) -> bool {
+        *self.cut.borrow()
+    }
 }
 
 const UPGRADE: &[u8] = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
@@ -46,16 +84,40 @@ const UPGRADE: &[u8] = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade
 impl Engine {
     fn playing(acts: impl IntoIterator<Item = Act>) -> Self {
         let acts = Arc::new(Mutex::new(acts.into_iter().collect()));
-        Self { acts, starts: Arc::default(), told: watch::channel((None, true)).0, answers: true }
+        Self {
+            acts,
+            starts: Arc::default(),
+            told: watch::channel((None, true)).0,
+            answers: true,
+            cutter: Cutter::after(usize::MAX, Afterwards::Back),
+        }
     }
 
-    async fn serve(self, mut wire: UnixStream) {
+    async fn serve(self, wire: UnixStream) {
+        let cutter = self.cutter.clone();
+        let mut cut = cutter.cut.subscribe();
+        // Connections from after the cut stay.
+        let is_broken = async {
+            match cut.changed().await {
+                Ok(()) => {}
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.answer(wire) => {}
+            () = is_broken => {}
+        }
+    }
+
+    async fn answer(self, mut wire: UnixStream) {
         let mut request = Vec::new();
         while !request.windows(4).any(|end| end == b"\r\n\r\n") {
             if wire.read_buf(&mut request).await.unwrap_or(0) == 0 {
                 return;
             }
         }
+        self.cutter.passed().await;
+        let cutter = self.cutter.clone();
         let request = String::from_utf8_lossy(&request).into_owned();
         let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
         match path.as_str() {
@@ -89,6 +151,7 @@ impl Engine {
             path if path.starts_with("/events") => self.tell(wire).await,
             other => panic!("nobody should ask for {other}"),
         }
+        cutter.passed().await;
     }
 
     async fn play(self, mut wire: UnixStream) {
@@ -108,13 +171,14 @@ impl Engine {
                 None => std::future::pending().await,
             }
             let _gone = wire.write_all(&std::mem::take(&mut segment)).await;
-            tokio::task::yield_now().await;
+            self.cutter.passed().await;
         }
     }
 
     async fn tell(self, mut wire: UnixStream) {
         let mut told = self.told.subscribe();
         let _gone = wire.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n").await;
+        self.cutter.passed().await;
         let (code, is_heard) = *told.wait_for(|(code, is_heard)| code.is_some() || !is_heard).await.unwrap();
         if let (Some(code), true) = (code, is_heard) {
             let event = format!(
@@ -135,10 +199,14 @@ impl Engine {
         tokio::spawn(async move {
             let _kept = directory;
             while let Ok((wire, _)) = listener.accept().await {
+                let Cutter { afterwards, .. } = engine.cutter;
+                if afterwards == Afterwards::Gone && engine.cutter.has_cut() {
+                    continue;
+                }
                 tokio::spawn(engine.clone().serve(wire));
             }
         });
-        let docker = Arc::new(Docker::new(Address::Unix(socket)));
+        let docker = Arc::new(Docker::new(Address::Unix(socket), crate::carrier()));
         let spec = StartSpec {
             id: TerminalId::from_bits(5),
             argv: vec!["program".to_owned()],
@@ -164,24 +232,23 @@ fn piece(stream: u8, bytes: &str) -> Vec<u8> {
     [&[stream, 0, 0, 0], length.as_slice(), bytes.as_bytes()].concat()
 }
 
-/// The whole output, whether it ended in order, and the end.
-async fn finish(program: &mut Started) -> (String, bool, Exit) {
+/// The whole output and the end.
+async fn finish(program: &mut Started) -> (String, Exit) {
     let Started { source, control, .. } = program;
-    let (mut output, mut room, mut end) = (Vec::new(), [0; 5], None);
+    let (mut output, mut room, mut is_over) = (Vec::new(), [0; 5], false);
     let exit = poll_fn(|cx| {
-        while end.is_none() {
+        while !is_over {
             match source.poll_read(cx, &mut room) {
-                Poll::Ready(Ok(0)) => end = Some(true),
-                Poll::Ready(Ok(n)) => output.extend_from_slice(&room[..n]),
-                Poll::Ready(Err(_)) => end = Some(false),
+                Poll::Ready(Ok(n @ 1..)) => output.extend_from_slice(&room[..n]),
+                Poll::Ready(_) => is_over = true,
                 Poll::Pending => break,
             }
         }
         let exit = control.poll_exit(cx);
-        if end.is_some() { exit } else { Poll::Pending }
+        if is_over { exit } else { Poll::Pending }
     });
     let exit = soon("the end", exit).await;
-    (String::from_utf8(output).unwrap(), end == Some(true), exit)
+    (String::from_utf8(output).unwrap(), exit)
 }
 
 #[tokio::test]
@@ -191,7 +258,7 @@ async fn d1_bytes_in_the_segment_of_the_header_are_output() {
         let (first, second) = printed.split_at(cut);
         let acts = [Act::Print(first.to_vec()), Act::Print(second.to_vec()), Act::End(3), Act::Close];
         let mut program = Engine::playing(acts).start().await.unwrap();
-        assert_eq!(finish(&mut program).await, ("out\nerr\n".to_owned(), true, Exit::exited(3)), "{cut}");
+        assert_eq!(finish(&mut program).await, ("out\nerr\n".to_owned(), Exit::exited(3)), "{cut}");
     }
 }
 
@@ -205,9 +272,7 @@ async fn r12_an_end_that_is_told_early_does_not_cut_the_output() {
         Act::Close,
     ];
     let mut program = Engine::playing(acts).start().await.unwrap();
-    let exit = soon("the early end", poll_fn(|cx| program.control.poll_exit(cx))).await;
-    assert_eq!(exit, Exit::exited(0));
-    assert_eq!(finish(&mut program).await, ("first last".to_owned(), true, Exit::exited(0)));
+    assert_eq!(finish(&mut program).await, ("first last".to_owned(), Exit::exited(0)));
 }
 
 #[tokio::test]
@@ -215,8 +280,8 @@ async fn a_stream_that_breaks_with_the_engine_is_lost_and_no_exit_code() {
     let mut cut = piece(1, "abcdef");
     cut.truncate(11);
     let mut program = Engine::playing([Act::Print(cut), Act::Silence, Act::Close]).start().await.unwrap();
-    let (output, in_order, exit) = finish(&mut program).await;
-    assert_eq!((output.as_str(), in_order, exit.cause), ("abc", false, Cause::Lost));
+    let (output, exit) = finish(&mut program).await;
+    assert_eq!((output.as_str(), exit.cause), ("abc", Cause::Lost));
 }
 
 #[tokio::test]
@@ -225,4 +290,56 @@ async fn d3_a_start_that_is_not_answered_is_not_tried_again() {
     let error = engine.start().await.err().unwrap();
     assert_eq!(error.code, ErrorCode::BackendUnreachable, "{error}");
     assert_eq!(*engine.starts.lock().unwrap(), 1);
+}
+
+/// How a short conversation went whose connections broke after so many messages; `None` when it had fewer.
+async fn cut_after(messages: usize, afterwards: Afterwards) -> Option<()> {
+    let acts = [
+        Act::Print(piece(1, "first ")),
+        Act::Pause(Duration::from_millis(20)),
+        Act::Print(piece(1, "last")),
+        Act::End(3),
+        Act::Close,
+    ];
+    let cutter = Cutter::after(messages, afterwards);
+    let engine = Engine { cutter: cutter.clone(), ..Engine::playing(acts) };
+    let started = engine.start().await;
+    match started {
+        Ok(mut program) => {
+            let (output, exit) = finish(&mut program).await;
+            let (printed, told) =
+                output.split_once("\r\n[ptyard: ").map_or((output.as_str(), false), |(all, _)| (all, true));
+            assert!("first last".starts_with(printed), "{messages} {afterwards:?}: {output:?}");
+            match exit.code {
+                Some(code) => {
+                    assert_eq!(code, 3, "{messages} {afterwards:?}");
+                    assert!(told || printed == "first last", "{messages} {afterwards:?}: {output:?}");
+                }
+                None => assert_eq!(exit, Exit::lost(), "{messages} {afterwards:?}"),
+            }
+        }
+        Err(error) => {
+            assert!(cutter.has_cut(), "{error}");
+            assert_eq!(error.code, ErrorCode::BackendUnreachable, "{messages} {afterwards:?}: {error}");
+        }
+    }
+    assert!(*engine.starts.lock().unwrap() <= 1, "{messages} {afterwards:?}: it was started twice");
+    cutter.has_cut().then_some(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn law_04_connections_that_break_after_any_message_are_told_as_what_they_are() {
+    for afterwards in [Afterwards::Back, Afterwards::Gone] {
+        let mut messages = 0;
+        let mut is_longer = true;
+        while is_longer {
+            let some: Vec<_> = (1..=8).map(|n| tokio::spawn(cut_after(messages + n, afterwards))).collect();
+            messages += 8;
+            for one in some {
+                is_longer &= one.await.unwrap().is_some();
+            }
+        }
+        // A look, the making, the watch, the start, its pieces and its end, each with its answer.
+        assert!(messages > 16, "{messages}");
+    }
 }

@@ -220,10 +220,10 @@ pub(crate) enum Command {
         #[arg(long, value_name = "LEVEL")]
         log: Option<LogFilter>,
     },
-    /// Carry the streams of a program on another machine: the way the server starts it, so that they outlive it
+    /// Carry the streams of a program elsewhere: the way the server starts it, so that they outlive it
     #[command(hide = true)]
     Carry {
-        /// The word of the far shell, and the client with its arguments
+        /// What the backend says of the program
         #[arg(last = true, value_name = "ARGV")]
         argv: Vec<String>,
     },

@@ -99,7 +99,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
 fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
     if let Command::Carry { argv } = &cli.command {
         // Its code is the far program's, not one of ours.
-        return Ok(ptyard_backends::ssh::carry(argv));
+        return Ok(ptyard_backends::carry(argv));
     }
     if let Command::Debug { command: DebugCommand::Truncate { max_tokens } } = cli.command {
         return debug::truncate(max_tokens);

@@ -5,6 +5,7 @@
 mod agents;
 mod chaos;
 mod disk;
+mod docker;
 mod flows;
 mod herdr;
 mod keeper;

@@ -70,15 +70,22 @@ fn lines(log: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// Kills the server at random moments while a program prints and another one is typed into.
-fn storm(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
-    let stop = stage.file("stop");
+/// How the printer of a storm is told to stop.
+pub(crate) struct Stop<'a> {
+    /// The file it looks for.
+    pub(crate) file: &'a str,
+    /// Makes it, for the printer in this terminal.
+    pub(crate) make: &'a dyn Fn(&str),
+}
+
+/// Kills the server at random moments while a program prints and another one is typed into; what was printed.
+pub(crate) fn storm(stage: &Stage, place: &str, rounds: u32, seed: u64, stop: &Stop<'_>) -> Vec<u8> {
     let at = ["exec", "--tty", "--backend", place];
     stage.json(
         &[
             &at[..],
             &["--name", "printer", "--until", "regex:line", "--"],
-            &["sh", "-c", PRINTER, "sh", stop.to_str().unwrap()],
+            &["sh", "-c", PRINTER, "sh", stop.file],
         ]
         .concat(),
     );
@@ -111,7 +118,7 @@ fn storm(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
     }
     // The end comes while no server is there.
     stage.kill_server();
-    std::fs::write(&stop, "").unwrap();
+    (stop.make)(&text(&before[0]["id"]));
     pass(Duration::from_millis(300));
     let exit = stage.end("printer");
     assert_eq!((&exit["code"], &exit["cause"]), (&7.into(), &"exited".into()), "{exit}");
@@ -120,12 +127,27 @@ fn storm(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
     stage.log("printer")
 }
 
+/// The same with a file of this machine.
+fn storm_here(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
+    let file = stage.file("stop");
+    let make = |_: &str| std::fs::write(&file, "").unwrap();
+    storm(stage, place, rounds, seed, &Stop { file: file.to_str().unwrap(), make: &make })
+}
+
+/// Every line is there once, from the first to the last.
+pub(crate) fn assert_whole(log: &[u8]) {
+    let numbers = lines(log);
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "a line is missing or came twice");
+    let last = String::from_utf8_lossy(&log[log.len().saturating_sub(80)..]);
+    assert!(last.ends_with("the end\n"), "{last:?}");
+}
+
 /// Panes have no offsets: what is missing stands behind a line that says so, and nothing comes twice but what a pane
 /// still shows.
 fn panes(rounds: u32, seed: u64) {
     let Some(panes) = Panes::new() else { return };
     let stage = panes.stage();
-    let log = storm(&stage, "tmux", rounds, seed);
+    let log = storm_here(&stage, "tmux", rounds, seed);
     let log = String::from_utf8_lossy(&log).into_owned();
     let pieces: Vec<&str> = log.split("[ptyard: nobody listened").collect();
     assert!(pieces.len() > 1, "the gaps are told");
@@ -367,14 +389,7 @@ impl Drop for Machine {
 fn machine(rounds: u32, seed: u64) {
     let Some(machine) = Machine::new() else { return };
     let stage = machine.stage();
-    let log = storm(&stage, "ssh:there", rounds, seed);
-    let numbers = lines(&log);
-    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "a line is missing or came twice");
-    assert!(
-        log.ends_with(b"the end\n"),
-        "{:?}",
-        String::from_utf8_lossy(&log[log.len().saturating_sub(80)..])
-    );
+    assert_whole(&storm_here(&stage, "ssh:there", rounds, seed));
 }
 
 #[test]

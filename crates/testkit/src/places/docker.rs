@@ -14,20 +14,28 @@ const APPLETS: &[&str] = &[
     "true", "ps", "id", "pwd", "yes",
 ];
 
+/// An image with busybox in it.
+pub const IMAGE: &str = "ptyard-test";
+
 /// An engine that is stopped when this is dropped.
-pub(crate) struct Engine {
+#[derive(Debug)]
+pub struct Engine {
     process: Child,
     directory: tempfile::TempDir,
 }
 
 impl Engine {
     /// Starts one; `None`, loudly, where none can be had.
-    pub(crate) fn start() -> Option<Self> {
+    ///
+    /// # Panics
+    /// When it runs and does not do what it is asked.
+    #[must_use]
+    pub fn start() -> Option<Self> {
         let busybox = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
         let Some(busybox) = busybox else { return skip("there is no busybox-static for an image") };
-        let directory = tempfile::Builder::new().prefix("ptyard-docker").tempdir().unwrap();
+        let directory = tempfile::Builder::new().prefix("ptyard-docker").tempdir().expect("it can be done");
         let path = |name: &str| directory.path().join(name);
-        let log = std::fs::File::create(path("log")).unwrap();
+        let log = std::fs::File::create(path("log")).expect("it can be done");
         let process = Command::new("dockerd")
             .args(["--storage-driver", "vfs", "--iptables=false", "--bridge=none"])
             .arg(format!("--data-root={}", path("root").display()))
@@ -35,7 +43,7 @@ impl Engine {
             .arg(format!("--pidfile={}", path("pid").display()))
             .arg(format!("--host=unix://{}", path("sock").display()))
             .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
+            .stdout(log.try_clone().expect("it can be done"))
             .stderr(log)
             .spawn();
         let process = match process {
@@ -45,7 +53,7 @@ impl Engine {
         let mut engine = Self { process, directory };
         let give_up = Instant::now() + START_LIMIT;
         while !engine.answers() {
-            let ended = engine.process.try_wait().unwrap();
+            let ended = engine.process.try_wait().expect("it can be done");
             if ended.is_some() || Instant::now() > give_up {
                 let log = std::fs::read_to_string(engine.path("log")).unwrap_or_default();
                 let last: Vec<&str> = log.lines().rev().take(5).collect();
@@ -53,10 +61,13 @@ impl Engine {
             }
             std::thread::yield_now();
         }
-        engine.import("ptyard-test", busybox);
+        engine.import(IMAGE, busybox);
         // An engine that answers need not be allowed to run anything, as inside of another's container.
-        let probe =
-            engine.client().args(["run", "--rm", "--network=none", "ptyard-test", "true"]).output().unwrap();
+        let probe = engine
+            .client()
+            .args(["run", "--rm", "--network=none", IMAGE, "true"])
+            .output()
+            .expect("it can be done");
         if !probe.status.success() {
             return skip(&format!("it runs no container: {}", String::from_utf8_lossy(&probe.stderr).trim()));
         }
@@ -67,13 +78,21 @@ impl Engine {
         self.directory.path().join(name)
     }
 
-    pub(crate) fn socket(&self) -> PathBuf {
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
         self.path("sock")
+    }
+
+    /// The variable that leads clients to it.
+    #[must_use]
+    pub fn host(&self) -> String {
+        format!("unix://{}", self.socket().display())
     }
 
     fn client(&self) -> Command {
         let mut client = Command::new("docker");
-        client.env("DOCKER_HOST", format!("unix://{}", self.socket().display())).stdin(Stdio::null());
+        client.env("DOCKER_HOST", self.host()).stdin(Stdio::null());
         client
     }
 
@@ -83,32 +102,42 @@ impl Engine {
     }
 
     /// What is answered, unless it is refused: what was asked for may have gone.
-    pub(crate) fn ask(&self, arguments: &[&str]) -> Option<String> {
-        let output = self.client().args(arguments).output().unwrap();
+    ///
+    /// # Panics
+    /// When there is no client.
+    #[must_use]
+    pub fn ask(&self, arguments: &[&str]) -> Option<String> {
+        let output = self.client().args(arguments).output().expect("it can be done");
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    pub(crate) fn docker(&self, arguments: &[&str]) -> String {
-        let output = self.client().args(arguments).output().unwrap();
+    /// What the engine's own client answers.
+    ///
+    /// # Panics
+    /// When it is refused.
+    #[expect(clippy::must_use_candidate, reason = "most of what is asked is done")]
+    pub fn docker(&self, arguments: &[&str]) -> String {
+        let output = self.client().args(arguments).output().expect("it can be done");
         assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        String::from_utf8(output.stdout).expect("it can be done").trim().to_owned()
     }
 
     /// Makes an image of busybox and its names.
     fn import(&self, image: &str, busybox: &str) {
         let tree = self.path("tree");
-        std::fs::create_dir_all(tree.join("bin")).unwrap();
-        std::fs::create_dir_all(tree.join("tmp")).unwrap();
-        std::fs::copy(busybox, tree.join("bin/busybox")).unwrap();
+        std::fs::create_dir_all(tree.join("bin")).expect("it can be done");
+        std::fs::create_dir_all(tree.join("tmp")).expect("it can be done");
+        std::fs::copy(busybox, tree.join("bin/busybox")).expect("it can be done");
         for applet in APPLETS {
-            std::os::unix::fs::symlink("busybox", tree.join("bin").join(applet)).unwrap();
+            std::os::unix::fs::symlink("busybox", tree.join("bin").join(applet)).expect("it can be done");
         }
-        let tar = Command::new("tar").arg("-C").arg(&tree).args(["-c", "."]).output().unwrap();
+        let tar =
+            Command::new("tar").arg("-C").arg(&tree).args(["-c", "."]).output().expect("it can be done");
         let mut import = self.client();
         import.args(["import", "-", image]).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut import = import.spawn().unwrap();
-        import.stdin.take().unwrap().write_all(&tar.stdout).unwrap();
-        assert!(import.wait().unwrap().success());
+        let mut import = import.spawn().expect("it can be done");
+        import.stdin.take().expect("it can be done").write_all(&tar.stdout).expect("it can be done");
+        assert!(import.wait().expect("it can be done").success());
     }
 }
 

@@ -1,0 +1,3 @@
+//! Places of the tests' own, for as long as a test runs: what they are made of has to be installed.
+
+pub mod docker;
