@@ -24,8 +24,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one, the way the first command of a user does, and connects.
     pub(crate) async fn start(ptyard: &Path) -> Outcome<Self> {
+        Self::start_with(ptyard, &[]).await
+    }
+
+    /// The same with these variables.
+    pub(crate) async fn start_with(ptyard: &Path, variables: &[(&str, String)]) -> Outcome<Self> {
         let state = tempfile::tempdir()?;
-        run(ptyard, state.path(), &["list"]).await?;
+        run_with(ptyard, state.path(), &["list"], variables).await?;
         Self::of(state).await
     }
 
@@ -81,10 +86,20 @@ fn socket(state: &Path) -> PathBuf {
 
 /// Runs a command of `ptyard` to its end.
 pub(crate) async fn run(ptyard: &Path, state: &Path, args: &[&str]) -> Outcome<Vec<u8>> {
+    run_with(ptyard, state, args, &[]).await
+}
+
+async fn run_with(
+    ptyard: &Path,
+    state: &Path,
+    args: &[&str],
+    variables: &[(&str, String)],
+) -> Outcome<Vec<u8>> {
     let output = Command::new(ptyard)
         .arg("--state")
         .arg(state)
         .args(args)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()

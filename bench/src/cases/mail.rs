@@ -23,7 +23,10 @@ use crate::report::{Goal, Report, Row};
 use crate::rounds::Samples;
 use crate::server::Server;
 
+mod in_tmux;
 mod sustained;
+
+pub(crate) use in_tmux::in_tmux;
 
 const CASE: &str = "mail";
 
@@ -222,14 +225,18 @@ struct Ours {
 
 impl Ours {
     async fn start(ptyard: &Path, place: &Place) -> Outcome<Self> {
-        let mut server = Server::start(ptyard).await?;
+        Self::on(Server::start(ptyard).await?, place, None, AGENTS).await
+    }
+
+    /// So many agents on this backend.
+    async fn on(mut server: Server, place: &Place, backend: Option<&str>, count: usize) -> Outcome<Self> {
         let providers = server.state().join("providers");
         std::fs::create_dir_all(&providers)?;
         std::fs::write(providers.join("mock.toml"), MANIFEST)?;
         let (stamps, gate) = (place.directory("stamps")?, place.home.path().join("gate"));
         let mut agents = Vec::new();
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", place.agent().display());
-        for _ in 0..AGENTS {
+        for _ in 0..count {
             let env = [
                 ("PATH", path.clone()),
                 ("MOCK_STAMPS", stamps.display().to_string()),
@@ -237,6 +244,7 @@ impl Ours {
             ];
             let launch = LaunchRequest {
                 provider: Some("mock".to_owned()),
+                backend: backend.map(str::to_owned),
                 env: env.map(|(name, value)| (name.to_owned(), value)).into(),
                 args: vec!["--delay-ms".to_owned(), "50".to_owned()],
                 ..LaunchRequest::default()

@@ -6,6 +6,7 @@ mod echo;
 mod flood;
 mod keeper;
 mod mail;
+mod places;
 mod repl;
 mod restart;
 mod start;
@@ -38,10 +39,12 @@ pub(crate) enum Case {
     Keeper,
     /// From the server's death to the next answer
     Restart,
+    /// Programs elsewhere, against the plain clients of the same wire
+    Places,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Drain,
         Self::Echo,
         Self::Repl,
@@ -51,6 +54,7 @@ impl Case {
         Self::Start,
         Self::Keeper,
         Self::Restart,
+        Self::Places,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -64,6 +68,7 @@ impl Case {
             Self::Start => "start",
             Self::Keeper => "keeper",
             Self::Restart => "restart",
+            Self::Places => "places",
         }
     }
 
@@ -78,6 +83,7 @@ impl Case {
             Self::Start => "from nothing to the first answer",
             Self::Keeper => "what it costs that programs outlive the server",
             Self::Restart => "from the server's death to the next answer",
+            Self::Places => "programs elsewhere, against the plain clients of the same wire",
         }
     }
 
@@ -93,6 +99,7 @@ impl Case {
             Self::Start => start::run(bed, report).await,
             Self::Keeper => keeper::run(bed, report).await,
             Self::Restart => restart::run(bed, report).await,
+            Self::Places => places::run(bed, report).await,
         }
     }
 }

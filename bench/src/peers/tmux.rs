@@ -44,6 +44,14 @@ pub(crate) async fn drain(corpus: &Path, expected: u64) -> Outcome<f64> {
     Ok(took)
 }
 
+/// Ends the server whose socket is under this `TMUX_TMPDIR`, if there is one.
+pub(crate) async fn end(directory: &Path) -> Outcome<()> {
+    let mut command = Command::new("tmux");
+    command.env("TMUX_TMPDIR", directory).env_remove("TMUX").arg("kill-server");
+    let _gone = command.stdin(Stdio::null()).stderr(Stdio::null()).status().await?;
+    Ok(())
+}
+
 async fn grow_to(log: &Path, expected: u64) -> Outcome<()> {
     let (mut seen, mut moved) = (0, Instant::now());
     loop {

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use ptyard_terminal::backend::Backend;
 use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::places::ssh::{HOST, SshServer};
 
-use crate::server::TestServer;
+use crate::hosts;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_machines_conform() {
-    let Some(server) = TestServer::start().await else { return };
+    let Some(server) = SshServer::start() else { return };
     let server = Arc::new(server);
     let cut = Arc::clone(&server);
     let ground = Ground {
         label: "ssh:HOST",
-        backend: Arc::new(server.backend()).at("there").unwrap(),
+        backend: Arc::new(hosts(&server)).at(HOST).unwrap(),
         env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
         cwd: "/".into(),
         cut: Some(Box::new(move || {

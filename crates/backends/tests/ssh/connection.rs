@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{Backend, Io, StartSpec, Stdin};
+use ptyard_testkit::places::ssh::{HOST, STRANGER, SshServer};
 
-use crate::server::TestServer;
+use crate::hosts;
 
 fn spec(argv: &[&str]) -> StartSpec {
     StartSpec {
@@ -20,8 +21,8 @@ fn spec(argv: &[&str]) -> StartSpec {
 
 #[tokio::test]
 async fn a_host_whose_key_is_not_known_is_refused() {
-    let Some(server) = TestServer::start().await else { return };
-    let backend = Arc::new(server.backend()).at("stranger").unwrap();
+    let Some(server) = SshServer::start() else { return };
+    let backend = Arc::new(hosts(&server)).at(STRANGER).unwrap();
     let error = backend.start(spec(&["true"])).await.err().unwrap();
     assert_eq!(error.code, ErrorCode::BackendUnreachable);
     assert!(error.message.contains("Host key verification failed"), "{error}");
@@ -29,22 +30,22 @@ async fn a_host_whose_key_is_not_known_is_refused() {
 
 #[tokio::test]
 async fn a_host_that_does_not_exist_is_named() {
-    let Some(server) = TestServer::start().await else { return };
-    let backend = Arc::new(server.backend()).at("no-such-host.invalid").unwrap();
+    let Some(server) = SshServer::start() else { return };
+    let backend = Arc::new(hosts(&server)).at("no-such-host.invalid").unwrap();
     let error = backend.start(spec(&["true"])).await.err().unwrap();
     assert!(error.message.contains("no-such-host.invalid"), "{error}");
-    assert!(Arc::new(server.backend()).at("-oProxyCommand=x").is_err());
+    assert!(Arc::new(hosts(&server)).at("-oProxyCommand=x").is_err());
 }
 
 #[tokio::test]
 async fn several_programs_share_one_connection() {
-    let Some(server) = TestServer::start().await else { return };
-    let backend = Arc::new(server.backend()).at("there").unwrap();
+    let Some(server) = SshServer::start() else { return };
+    let backend = Arc::new(hosts(&server)).at(HOST).unwrap();
     let mut programs = Vec::new();
     for _ in 0..3 {
         programs.push(backend.start(spec(&["sleep", "600"])).await.unwrap());
     }
-    let log = std::fs::read_to_string(server.path("log")).unwrap();
+    let log = server.log();
     let logins = log.lines().filter(|line| line.contains("Accepted publickey")).count();
     assert_eq!(logins, 1, "{log}");
 }

@@ -3,4 +3,22 @@
 
 mod conformance;
 mod connection;
-mod server;
+mod cuts;
+
+use std::path::PathBuf;
+
+use ptyard_backends::ssh::{Client, Ssh};
+use ptyard_testkit::places::ssh::SshServer;
+
+/// Hosts as the server's own client configuration knows them.
+fn hosts(server: &SshServer) -> Ssh {
+    configured(server.configuration())
+}
+
+fn configured(configuration: PathBuf) -> Ssh {
+    Ssh::new(Client {
+        configuration: Some(configuration),
+        carrier: vec![env!("CARGO_BIN_EXE_ptyard-carry").to_owned()],
+        sockets: None,
+    })
+}

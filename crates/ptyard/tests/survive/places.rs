@@ -1,11 +1,9 @@
 //! Programs elsewhere, whose servers are killed: panes of a tmux server and another machine's programs.
 
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use ptyard_testkit::places::ssh::SshServer;
 use serde_json::Value;
 
 use crate::stage::{Dice, Stage, kill, number, pass, runs, text, until};
@@ -312,83 +310,11 @@ fn a_program_in_a_pane_is_used_like_any_other() {
     assert_eq!(killed["exit"]["cause"], "killed", "{killed}");
 }
 
-/// An SSH server of the test's own, and a `PATH` with an `ssh` that knows it.
-struct Machine {
-    process: Child,
-    directory: tempfile::TempDir,
-}
-
-impl Machine {
-    fn new() -> Option<Self> {
-        let skip = |why: &str| {
-            println!("SKIPPED: no SSH server can be had here, so nothing was tested with one: {why}");
-            None
-        };
-        let sshd =
-            ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
-        let (Some(sshd), true) = (sshd, has("ssh-keygen")) else { return skip("there is no sshd") };
-        // Where Debian's sshd drops its privileges.
-        let _there = std::fs::create_dir_all("/run/sshd");
-        let directory = tempfile::Builder::new().prefix("ptyard-s").tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).display().to_string();
-        for name in ["host", "user"] {
-            let mut make = Command::new("ssh-keygen");
-            make.args(["-q", "-t", "ed25519", "-N", "", "-f", &path(name)]);
-            if !make.status().is_ok_and(|status| status.success()) {
-                return skip("ssh-keygen makes no keys");
-            }
-        }
-        std::fs::copy(path("user.pub"), path("authorized")).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
-             PidFile none\nPermitRootLogin yes\nMaxSessions 64\nPrintMotd no\nPrintLastLog no\n",
-            path("host"),
-            path("authorized"),
-        );
-        std::fs::write(path("sshd_config"), server).unwrap();
-        let key = std::fs::read_to_string(path("host.pub")).unwrap();
-        std::fs::write(path("known"), format!("[127.0.0.1]:{port} {key}")).unwrap();
-        let user = std::env::var("USER").unwrap_or_else(|_| "root".to_owned());
-        let client = format!(
-            "Host there\n  HostName 127.0.0.1\n  Port {port}\n  User {user}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
-             UserKnownHostsFile {}\n  GlobalKnownHostsFile /dev/null\n",
-            path("user"),
-            path("known"),
-        );
-        std::fs::write(path("config"), client).unwrap();
-        std::fs::create_dir(path("bin")).unwrap();
-        let real = Command::new("sh").args(["-c", "command -v ssh"]).output().unwrap().stdout;
-        let real = String::from_utf8(real).unwrap().trim().to_owned();
-        std::fs::write(path("bin/ssh"), format!("#!/bin/sh\nexec {real} -F {} \"$@\"\n", path("config")))
-            .unwrap();
-        std::fs::set_permissions(path("bin/ssh"), PermissionsExt::from_mode(0o755)).unwrap();
-        let mut serve = Command::new(sshd);
-        serve.args(["-D", "-e", "-f", &path("sshd_config")]);
-        serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let Ok(process) = serve.spawn() else { return skip("sshd cannot be started") };
-        until("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(Self { process, directory })
-    }
-
-    fn stage(&self) -> Stage {
-        let path = std::env::var("PATH").unwrap();
-        let path = format!("{}:{path}", self.directory.path().join("bin").display());
-        Stage::with_variables(vec![("PATH", PathBuf::from(path))])
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _gone = self.process.kill();
-        let _ended = self.process.wait();
-    }
-}
-
 /// The keeper reads on where the server stopped: every line is there once, from the first to the last.
 fn machine(rounds: u32, seed: u64) {
-    let Some(machine) = Machine::new() else { return };
-    let stage = machine.stage();
+    let Some(machine) = SshServer::start() else { return };
+    let path = format!("{}:{}", machine.bin().display(), std::env::var("PATH").unwrap());
+    let stage = Stage::with_variables(vec![("PATH", path.into())]);
     assert_whole(&storm_here(&stage, "ssh:there", rounds, seed));
 }
 
