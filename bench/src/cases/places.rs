@@ -175,7 +175,7 @@ async fn until_exit(server: &mut Server, id: &str) -> Outcome<()> {
 
 /// Sees that all of it came, and removes it.
 async fn check(server: &mut Server, id: &str, expected: u64) -> Outcome<()> {
-    let end = server.client.info(id).await?.log_end;
+    let end = server.client.info(id).await?.log.end;
     server.client.remove(id).await?;
     if end == expected { Ok(()) } else { Err(format!("{end} bytes came of {expected}").into()) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::places::docker::{Engine, IMAGE};
 use ptyard_testkit::soon;
 
@@ -30,7 +30,7 @@ fn ground(label: &'static str, place: &str, proxy: &Proxy) -> Ground {
 async fn containers_conform() {
     let Some(engine) = Engine::start() else { return };
     let proxy = Proxy::before(&engine.socket());
-    run(ground("docker:IMAGE", IMAGE, &proxy)).await.hold_to_page();
+    run_abreast(ground("docker:IMAGE", IMAGE, &proxy), 2).await.hold_to_page();
     soon("no container is left", async {
         while !engine.docker(&["ps", "--all", "--quiet"]).is_empty() {
             tokio::task::yield_now().await;
@@ -39,7 +39,7 @@ async fn containers_conform() {
     .await;
 
     engine.docker(&["run", "--detach", "--init", "--name", "there", IMAGE, "sleep", "100000"]);
-    run(ground("docker:container=NAME", "container=there", &proxy)).await.hold_to_page();
+    run_abreast(ground("docker:container=NAME", "container=there", &proxy), 2).await.hold_to_page();
     // The headings, the init and its sleep; the last programs are still being looked after when their case ends.
     soon("no process is left", async {
         while engine.docker(&["top", "there"]).lines().count() > 3 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::places::ssh::{HOST, SshServer};
 
 use crate::hosts;
@@ -23,5 +23,5 @@ async fn other_machines_conform() {
             Box::pin(async {})
         })),
     };
-    run(ground).await.hold_to_page();
+    run_abreast(ground, 2).await.hold_to_page();
 }
