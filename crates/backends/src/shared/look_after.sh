@@ -14,11 +14,36 @@ look() {
   [ "$state" != Z ] && [ "$state" != X ]
 }
 
-# Whether $1 was born with the mark. It is asked until it answers: who is just becoming another program has no variables.
+# Of $all, those that were born with the mark become $born. Who becomes another program meanwhile may seem to have no
+# variables, and its variables stand elsewhere then: those are left in $all, to be asked again.
+sift() {
+  files=''
+  for pid in $all; do
+    # A variable for each: a list would be walked through once for each.
+    look "$pid" && eval "from_$pid=\$from" && files="$files /proc/$pid/environ"
+  done
+  for file in $(grep -l "$mark" /dev/null $files 2>/dev/null); do
+    file=${file#/proc/}
+    born="$born${file%/environ} "
+  done
+  unsure=''
+  for pid in $all; do
+    case $born in *" $pid "*) continue ;; esac
+    # What has no memory is the kernel's, or has ended.
+    look "$pid" && [ "$room" != 0 ] || continue
+    eval "was=\${from_$pid-}"
+    [ "$from" = "$was" ] && [ "$from" != 0 ] && continue
+    unsure="$unsure $pid"
+  done
+  all=$unsure
+}
+
+# Whether $1 was born with the mark. It is asked until it answers, or stays as it is and has no variables.
 asked() {
   [ -r "/proc/$1/environ" ] || return 1
   asks=0
-  while [ "$asks" -lt 200 ]; do
+  while [ "$asks" -lt 50 ] && look "$1"; do
+    was=$from
     # Shells leave the NULs out, some with a complaint.
     { words=$(cat "/proc/$1/environ"); } 2>/dev/null || return 1
     case $words in
@@ -26,33 +51,25 @@ asked() {
       ?*) return 1 ;;
     esac
     look "$1" && [ "$room" != 0 ] || return 1
-    # It was born without any.
-    [ "$from" != 0 ] && [ "$from" = "$to" ] && return 1
+    [ "$from" != 0 ] && [ "$from" = "$was" ] && return 1
     asks=$((asks + 1))
   done
   return 1
 }
 
-# All that were born with the mark. Who becomes another program while all are asked may seem to have no variables; its
-# variables stand elsewhere then, and it is asked by itself.
+# All that were born with the mark.
 marked() {
-  before=' ' born=' '
+  born=' ' all=''
+  for dir in /proc/[0-9]*; do all="$all ${dir#/proc/}"; done
+  sift
+  # And who came in the meantime.
   for dir in /proc/[0-9]*; do
     pid=${dir#/proc/}
-    look "$pid" && before="$before$pid:$from "
+    eval "was=\${from_$pid-}"
+    [ -n "$was" ] || all="$all $pid"
   done
-  for file in $(grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null); do
-    file=${file#/proc/}
-    born="$born${file%/environ} "
-  done
-  for dir in /proc/[0-9]*; do
-    pid=${dir#/proc/}
-    case $born in *" $pid "*) continue ;; esac
-    # What has no memory is the kernel's, or has ended.
-    look "$pid" && [ "$room" != 0 ] || continue
-    case $before in *" $pid:$from "*) [ "$from" != 0 ] && continue ;; esac
-    asked "$pid" && born="$born$pid "
-  done
+  [ -z "$all" ] || sift
+  for pid in $all; do asked "$pid" && born="$born$pid "; done
 }
 
 # All that are born with the mark, descend from such, or are in a session with such. This script and pid 1 are not.

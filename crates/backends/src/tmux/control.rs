@@ -307,7 +307,10 @@ impl Drop for TmuxControl {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
                     // Not the window: a person may have made another pane in it.
-                    let _gone = link.ask(format!("kill-pane -t {pane}")).await;
+                    let closed = link.ask(format!("kill-pane -t {pane}")).await;
+                    if let Err(TmuxError::Gone(_)) = closed {
+                        link.server.close(id).await;
+                    }
                 }
                 Owner::Others => {
                     let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;

@@ -8,8 +8,10 @@
 //!    is asked for all there are.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ptyard_core::Size;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -18,12 +20,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::joined::size;
 use super::protocol::{Line, Pane, Within, unescaped};
+use super::server::Server;
 
 /// Commands that may wait to be written; further callers wait outside.
 const COMMANDS: usize = 64;
 
 /// Pieces of output that may wait for one follower, of at most some kilobytes each.
 const PIECES: usize = 256;
+
+/// How long after its client has ended what came before is read.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Output of a pane, piece by piece.
 pub(super) type Pieces = mpsc::Receiver<Vec<u8>>;
@@ -90,6 +96,8 @@ type Panes = Arc<Mutex<HashMap<Pane, Follower>>>;
 /// A client that is connected.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
+    /// What it is a client of.
+    pub(super) server: Server,
     commands: mpsc::Sender<Asked>,
     panes: Panes,
     gone: watch::Receiver<Option<String>>,
@@ -97,7 +105,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Starts a client by this command, which must be one of `tmux -C`.
-    pub(super) fn start(mut command: Command) -> std::io::Result<Self> {
+    pub(super) fn start(mut command: Command, server: Server) -> std::io::Result<Self> {
         let mut client =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let (Some(input), Some(output)) = (client.stdin.take(), client.stdout.take()) else {
@@ -118,13 +126,21 @@ impl Link {
         let looking = tokio::spawn(look_for_panes(commands.downgrade(), closes));
         tokio::spawn(async move {
             let writing = tokio::spawn(write(input, asked, Arc::clone(&waiting)));
-            let why = reader.read().await;
+            let mut reading = pin!(reader.read());
+            let why = tokio::select! {
+                why = &mut reading => why,
+                // The server has the client's streams itself, and keeps them open when the client was killed.
+                _ended = client.wait() => match tokio::time::timeout(LAST_WORDS, reading).await {
+                    Ok(why) => why,
+                    Err(_) => "its client was killed".to_owned(),
+                },
+            };
             writing.abort();
             looking.abort();
             say_gone.send_replace(Some(why.clone()));
             end(client, &waiting, &followed, &why);
         });
-        Ok(Self { commands, panes, gone })
+        Ok(Self { server, commands, panes, gone })
     }
 
     pub(super) fn is_gone(&self) -> bool {

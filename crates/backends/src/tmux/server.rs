@@ -36,6 +36,44 @@ pub enum Server {
     At(PathBuf),
 }
 
+impl Server {
+    /// A client that is about to be told what to do.
+    fn client(&self) -> Command {
+        let mut command = clients::command("tmux");
+        if let Self::At(socket) = self {
+            command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
+        }
+        command.arg("-u");
+        command
+    }
+
+    /// The panes that are for terminals of ours. Starts no server for it.
+    async fn panes(&self) -> Vec<(TerminalId, Kept)> {
+        let mut command = self.client();
+        let format = format!("#{{pane_id}} #{{?{OPTION},#{{{OPTION}}},#{{window_name}}}}");
+        command.args(["list-panes", "-a", "-F", &format]);
+        let listed = clients::run(command, SERVER_LIMIT).await;
+        // Without a server there is nothing, and the client says so.
+        let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let kept = |line: &str| {
+            let (pane, rest) = line.split_once(' ')?;
+            Kept::parse(Pane::parse(pane.as_bytes())?, rest)
+        };
+        listed.unwrap_or_default().lines().filter_map(kept).collect()
+    }
+
+    /// Closes what there is of a terminal of ours when its client is gone.
+    pub(super) async fn close(&self, id: TerminalId) {
+        for (_, Kept { pane, .. }) in self.panes().await.into_iter().filter(|(whose, _)| *whose == id) {
+            let mut command = self.client();
+            command.args(["kill-pane", "-t", &pane.to_string()]);
+            if let Err(error) = clients::run(command, SERVER_LIMIT).await {
+                tracing::warn!(%id, %pane, %error, "a pane may be left");
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct ServerLink {
     server: Server,
@@ -97,7 +135,7 @@ impl ServerLink {
     }
 
     pub(super) async fn version(&self) -> Result<String, StartError> {
-        let mut command = self.tmux();
+        let mut command = self.server.client();
         command.arg("-V");
         match clients::run(command, SERVER_LIMIT).await {
             Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
@@ -107,29 +145,8 @@ impl ServerLink {
 
     /// What an earlier server of ours left for this terminal. Looks once, and starts no server for it.
     pub(super) async fn earlier(&self, id: TerminalId) -> Option<Kept> {
-        let look = async || {
-            let mut command = self.tmux();
-            let format = format!("#{{pane_id}} #{{?{OPTION},#{{{OPTION}}},#{{window_name}}}}");
-            command.args(["list-panes", "-a", "-F", &format]);
-            let listed = clients::run(command, SERVER_LIMIT).await;
-            // Without a server there is nothing, and the client says so.
-            let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-            let kept = |line: &str| {
-                let (pane, rest) = line.split_once(' ')?;
-                Kept::parse(Pane::parse(pane.as_bytes())?, rest)
-            };
-            listed.unwrap_or_default().lines().filter_map(kept).collect()
-        };
+        let look = async || self.server.panes().await.into_iter().collect();
         self.earlier.get_or_init(look).await.get(&id).cloned()
-    }
-
-    fn tmux(&self) -> Command {
-        let mut command = clients::command("tmux");
-        if let Server::At(socket) = &self.server {
-            command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
-        }
-        command.arg("-u");
-        command
     }
 
     /// The client, which is started if there is none, or if the server it was of is gone.
@@ -157,12 +174,12 @@ impl ServerLink {
     /// Starts a client, and the server if there is none.
     async fn greet(&self) -> Result<Link, Ungreeted> {
         let unreachable = |error: &dyn std::fmt::Display| Ungreeted::Unreachable(error.to_string());
-        let mut command = self.tmux();
+        let mut command = self.server.client();
         // The session's first window keeps it, and with it our client, when no program runs.
         command
             .args(["-C", "new-session", "-A", "-s", SESSION, "-n", "ptyard", "-x", "80", "-y", "24"])
             .arg("exec sleep 2147483647");
-        let link = Link::start(command).map_err(|error| unreachable(&error))?;
+        let link = Link::start(command, self.server.clone()).map_err(|error| unreachable(&error))?;
         // Our size is not the size of any window, however small we are.
         let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask("refresh-client -f ignore-size")).await;
         match greeted {

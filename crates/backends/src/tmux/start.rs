@@ -48,6 +48,15 @@ pub(super) async fn note(link: &Link, pane: Pane, text: &str) -> Result<(), Star
 }
 
 pub(super) async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, StartError> {
+    let id = spec.id;
+    let started = start_over(link.clone(), session, spec).await;
+    if started.is_err() && link.is_gone() {
+        link.server.close(id).await;
+    }
+    started
+}
+
+async fn start_over(link: Link, session: &str, spec: StartSpec) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("programs of tmux are tmux's own children".to_owned()))?;
     // tmux says in TERM what it is; everything else is what was asked for.

@@ -75,6 +75,18 @@ impl InPane {
         self.stage.herdr.sees(&self.label, status);
     }
 
+    /// Behind the message with number `at` the connection breaks, and is made again.
+    async fn breaks(&self, number: usize, at: usize) {
+        if number != at {
+            return;
+        }
+        let herdr = &self.stage.herdr;
+        let subscriptions = herdr.subscriptions();
+        herdr.cut();
+        soon("another subscription", herdr.subscribed(subscriptions + 1)).await;
+        self.stage.has_looked().await;
+    }
+
     async fn offer(&self, attempt: u64, text: &str) -> Result<(), Hold> {
         let mail = Mail { attempt: AttemptId::new(attempt), text: text.to_owned() };
         match soon("an answer", self.terminal.dispatch(mail)).await {
@@ -227,6 +239,29 @@ async fn a_history_that_is_told_again_and_a_new_connection_hand_nothing_over_twi
     pane.delivered(2).await;
     pane.until_got(20).await;
     assert_eq!(String::from_utf8(pane.got()).unwrap(), "message 1\rmessage 2\r");
+}
+
+#[tokio::test]
+async fn law_08_a_connection_that_breaks_behind_any_message_hands_nothing_over_twice() {
+    for at in 0..6 {
+        let mut pane = InPane::ready().await;
+        pane.breaks(0, at).await;
+        pane.until_said(Status::Completed, 0).await;
+        pane.offer(1, "message 1").await.unwrap();
+        pane.breaks(1, at).await;
+        pane.until_said(Status::Completed, 1).await;
+        pane.breaks(2, at).await;
+        pane.until_said(Status::Completed, 1).await;
+        assert_eq!(pane.offer(2, "too early").await, Err(Hold::Unconfirmed), "{at}");
+        pane.sees("working");
+        pane.breaks(3, at).await;
+        pane.delivered(1).await;
+        pane.breaks(4, at).await;
+        pane.sees("done");
+        pane.breaks(5, at).await;
+        pane.until_ready().await;
+        assert_eq!(pane.got(), b"message 1\r", "{at}");
+    }
 }
 
 #[tokio::test]

@@ -45,15 +45,18 @@ impl SshServer {
                 return skip("ssh-keygen makes no keys");
             }
         }
+        std::fs::create_dir(path("home")).expect("a directory");
         std::fs::copy(path("user.pub"), path("authorized")).expect("a file");
         std::fs::set_permissions(path("authorized"), PermissionsExt::from_mode(0o600)).expect("a file");
         let port = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port").port();
         let server = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
              PasswordAuthentication no\nPidFile none\nPermitRootLogin yes\nMaxSessions 64\nMaxStartups 100\n\
-             PrintMotd no\nPrintLastLog no\n",
+             PrintMotd no\nPrintLastLog no\nSetEnv HOME={}\n",
             path("host").display(),
             path("authorized").display(),
+            // Start-up files of a person may print, and take their time.
+            path("home").display(),
         );
         write("sshd_config", server);
         let key = std::fs::read_to_string(path("host.pub")).expect("a key");
