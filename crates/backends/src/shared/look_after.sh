@@ -19,7 +19,6 @@ look() {
 sift() {
   files=''
   for pid in $all; do
-    # A variable for each: a list would be walked through once for each.
     look "$pid" && eval "from_$pid=\$from" && files="$files /proc/$pid/environ"
   done
   for file in $(grep -l "$mark" /dev/null $files 2>/dev/null); do
@@ -45,8 +44,8 @@ asked() {
   while [ "$asks" -lt 50 ] && look "$1"; do
     was=$from
     # Shells leave the NULs out, some with a complaint.
-    { words=$(cat "/proc/$1/environ"); } 2>/dev/null || return 1
-    case $words in
+    { said=$(cat "/proc/$1/environ"); } 2>/dev/null || return 1
+    case $said in
       *"$mark"*) return 0 ;;
       ?*) return 1 ;;
     esac
@@ -57,17 +56,44 @@ asked() {
   return 1
 }
 
+# Does $1 for every process, by its number and what the kernel says of it from its state on. One reader for all of them:
+# shells read byte by byte.
+each() {
+  IFS=$newline
+  for line in $(cat /proc/[0-9]*/stat 2>/dev/null); do
+    IFS=$blanks
+    # No pattern in a name stands for files.
+    set -f
+    set -- "$1" "${line%% *}" ${line##*)}
+    set +f
+    case $2 in '' | *[!0-9]*) continue ;; esac
+    "$@"
+  done
+  IFS=$blanks
+}
+blanks=$IFS
+newline='
+'
+
+# Remembers where the variables of $1 are.
+remember() { eval "from_$1=\${49}"; }
+
+# Whether the variables of $1 are where they were. What has no memory is the kernel's, or has ended.
+compare() {
+  case "$2 ${22}" in Z* | X* | *' 0') return ;; esac
+  eval "was=\${from_$1-}"
+  [ "${49}" = "$was" ] && [ "$was" != 0 ] || all="$all $1"
+}
+
 # All that were born with the mark.
 marked() {
   born=' ' all=''
-  for dir in /proc/[0-9]*; do all="$all ${dir#/proc/}"; done
-  sift
-  # And who came in the meantime.
-  for dir in /proc/[0-9]*; do
-    pid=${dir#/proc/}
-    eval "was=\${from_$pid-}"
-    [ -n "$was" ] || all="$all $pid"
+  each remember
+  for file in $(grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+    file=${file#/proc/}
+    born="$born${file%/environ} "
   done
+  each compare
   [ -z "$all" ] || sift
   for pid in $all; do asked "$pid" && born="$born$pid "; done
 }
