@@ -4,12 +4,13 @@
 //! arrived is typed again; offsets see to it that nothing comes twice. Output that nobody takes is not acknowledged, so
 //! that the carrier, and then the program, waits.
 
+use std::future::pending;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ptyard_core::{Exit, Size, TerminalId};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use super::heard::{Came, Heard, Item};
 use super::lines::{self, Line, Lines};
@@ -27,8 +28,8 @@ pub(super) const PIECES: usize = 16;
 /// How often the carrier is asked how it stands: it stays for whoever asks, and what was lost last is found.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
-/// How long something that is missing may take to come before it is asked for again.
-const GAP_LIMIT: Duration = Duration::from_secs(2);
+/// How long the answer to a question for something that is missing may take before it is asked for again.
+const GAP_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long a word may take to be taken by the connection.
 const SAY_LIMIT: Duration = Duration::from_secs(30);
@@ -65,8 +66,10 @@ pub(super) struct Link {
     pub(super) mouth: Mouth,
     pub(super) ear: Ear,
     pub(super) lines: Lines,
-    /// By which its answers are known from those to others.
+    /// The number of the last question, by which its answer is known from others.
     number: u32,
+    /// Since when it is waited for something that is missing.
+    asked_at: Option<Instant>,
 }
 
 impl Link {
@@ -75,7 +78,12 @@ impl Link {
         let mut number = [0; 4];
         let no_chance = |error| CallError::NotSent(format!("no random bytes: {error}"));
         getrandom::fill(&mut number).map_err(no_chance)?;
-        Ok(Self { mouth, ear, lines: Lines::default(), number: u32::from_ne_bytes(number) })
+        Ok(Self { mouth, ear, lines: Lines::default(), number: u32::from_ne_bytes(number), asked_at: None })
+    }
+
+    /// Whether this is the answer to the last question.
+    fn is_answer(&self, line: &Line) -> bool {
+        matches!(line, Line::Stands { asked, .. } if *asked == self.number)
     }
 
     pub(super) async fn say(&self, text: &str) -> Result<(), CallError> {
@@ -144,7 +152,6 @@ impl Follower {
         let mut asks = interval(ASK_EVERY);
         asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         asks.tick().await;
-        let mut gap = None;
         loop {
             let done = tokio::select! {
                 () = room(self.pieces.as_ref()), if self.heard.is_waiting() => {
@@ -152,7 +159,7 @@ impl Follower {
                     self.acknowledge(link).await
                 }
                 text = next(&mut link.ear) => match text {
-                    Ok(text) => self.hear(link, &text, &mut gap).await,
+                    Ok(text) => self.hear(link, &text).await,
                     Err(error) => Err(error),
                 },
                 order = self.orders.recv() => match order {
@@ -160,6 +167,7 @@ impl Follower {
                     Some(Order::Leave(left)) => return Over::Unwanted(Some(left)),
                     Some(order) => self.obey(link, order).await,
                 },
+                () = late(link.asked_at) => self.ask(link).await,
                 _ = asks.tick() => link.say(&lines::question(link.number)).await,
             };
             if let Err(error) = done {
@@ -196,30 +204,22 @@ impl Follower {
         }
     }
 
-    /// Takes what came; `gap` is since when something is known to be missing, and what.
-    async fn hear(
-        &mut self,
-        link: &mut Link,
-        text: &str,
-        gap: &mut Option<(u64, Instant)>,
-    ) -> Result<(), CallError> {
+    /// Takes what came, and asks for what is missing: once, and again when the answer shows that it came in part.
+    async fn hear(&mut self, link: &mut Link, text: &str) -> Result<(), CallError> {
         let mut is_missing = false;
         for line in link.lines.take(text.as_bytes()) {
+            let is_answer = link.is_answer(&line);
             match self.heard.take(line) {
                 Came::InOrder => {}
-                Came::Gap => is_missing = true,
-                Came::Stands { taken, .. } => self.typed.taken(taken),
+                Came::Gap => is_missing |= is_answer || link.asked_at.is_none(),
+                Came::Stands { taken, .. } => {
+                    self.typed.taken(taken);
+                    // All that was printed so far is there.
+                    link.asked_at = None;
+                }
             }
         }
-        if !is_missing {
-            return Ok(());
-        }
-        let (passed, have) = self.heard.offsets();
-        if gap.is_some_and(|(from, since)| from == have && since.elapsed() < GAP_LIMIT) {
-            return Ok(());
-        }
-        *gap = Some((have, Instant::now()));
-        link.say(&lines::again(passed, have)).await
+        if is_missing { self.ask(link).await } else { Ok(()) }
     }
 
     async fn obey(&mut self, link: &Link, order: Order) -> Result<(), CallError> {
@@ -268,7 +268,7 @@ impl Follower {
     async fn connect_once(&mut self) -> Result<Link, CallError> {
         // A terminal that is there has a size already, and keeps it.
         let mut link = Link::new(self.place.connect(self.id, Size::DEFAULT).await?)?;
-        self.ask(&link).await?;
+        self.ask(&mut link).await?;
         match timeout(ANSWER_LIMIT, self.answer(&mut link)).await {
             Ok(answered) => answered?,
             Err(_) => {
@@ -282,7 +282,9 @@ impl Follower {
     }
 
     /// Asks for all that is missing, and how it stands behind that.
-    async fn ask(&mut self, link: &Link) -> Result<(), CallError> {
+    async fn ask(&mut self, link: &mut Link) -> Result<(), CallError> {
+        link.number = link.number.wrapping_add(1);
+        link.asked_at = Some(Instant::now());
         let (passed, have) = self.heard.offsets();
         link.say(&(lines::again(passed, have) + &lines::question(link.number))).await
     }
@@ -292,12 +294,13 @@ impl Follower {
         loop {
             let text = next(&mut link.ear).await?;
             for line in link.lines.take(text.as_bytes()) {
-                let is_answer = matches!(line, Line::Stands { asked, .. } if asked == link.number);
+                let is_answer = link.is_answer(&line);
                 match self.heard.take(line) {
                     Came::Stands { taken, came, .. } => {
                         self.typed.taken(taken);
                         if is_answer {
                             self.typed.came(came);
+                            link.asked_at = None;
                             return Ok(());
                         }
                     }
@@ -307,6 +310,14 @@ impl Follower {
                 }
             }
         }
+    }
+}
+
+/// Waits until an answer is late that was asked for then.
+async fn late(asked_at: Option<Instant>) {
+    match asked_at {
+        Some(asked_at) => sleep_until(asked_at + GAP_LIMIT).await,
+        None => pending().await,
     }
 }
 

@@ -55,9 +55,9 @@ impl Process {
                     let mut printed = locked(&self.printed);
                     printed.all.extend(&bytes);
                     if stream == Stream::Err {
-                        printed.err.extend(&bytes)
+                        printed.err.extend(&bytes);
                     } else {
-                        printed.out.extend(&bytes)
+                        printed.out.extend(&bytes);
                     }
                 }
                 Event::End(status) => {
