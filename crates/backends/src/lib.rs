@@ -7,6 +7,10 @@
     doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
 )]
 #![cfg_attr(
+    feature = "blaxel",
+    doc = "| [`blaxel`] | `blaxel`, `blaxel:IMAGE`, `blaxel:sandbox=NAME` | the vendor's API and its terminals |"
+)]
+#![cfg_attr(
     feature = "cloudflare",
     doc = "| [`cloudflare`] | `cloudflare`, `cloudflare:sandbox=ID` | the vendor's bridge and its terminals |"
 )]
@@ -43,6 +47,8 @@
 #[cfg(any(feature = "docker", feature = "ssh"))]
 mod carry;
 
+#[cfg(feature = "blaxel")]
+pub mod blaxel;
 #[cfg(feature = "cloudflare")]
 pub mod cloudflare;
 #[cfg(feature = "daytona")]
