@@ -163,6 +163,7 @@ pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Ear
 }
 
 /// A program that runs, or may.
+#[derive(Clone, Copy)]
 struct Program {
     id: TerminalId,
     io: Io,

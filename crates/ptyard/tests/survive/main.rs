@@ -16,4 +16,5 @@ mod places;
 mod restart;
 mod stage;
 mod upgrade;
+mod vendors;
 mod viewer;
