@@ -22,6 +22,7 @@ use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
+use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Guarded, Lodger, Lodging};
 use crate::remote::output::Output;
 use crate::shared::fate::Fate;
@@ -98,16 +99,17 @@ pub(super) async fn start(
     let greeting = Greeting::handing_over(|word| script(spec.id, word))?;
     let of_sandbox = |error: CallError| error.of_start("the sandbox");
     let (whose, name) = place.whose(spec.id);
-    let (finder, mut place_there) = Place::awaited(api, ledger, &name, whose);
-    place_there.note(spec.id).await.map_err(of_sandbox)?;
-    let guarded = Guarded::new(place_there.clone(), spec.id);
+    let (finder, there) = Place::awaited(api, &name, whose);
+    let entry = Entry { sandbox: name, whose, id: spec.id };
+    ledger.enter(&entry).await.map_err(of_sandbox)?;
+    let guarded = Guarded::new(Listed::new(there.clone(), ledger, &entry), spec.id);
     let sandbox = match place {
         Where::Own(image) => api.make(image.as_deref(), spec.id).await,
         Where::Sandbox(name) => api.find(name).await,
     };
     finder.send_replace(Some(sandbox.map_err(of_sandbox)?.into()));
     let unreachable = |error: CallError| error.of_start("the terminal");
-    let connected = place_there.connect(spec.id, spec.io.size()).await;
+    let connected = there.connect(spec.id, spec.io.size()).await;
     let mut link = connected.and_then(Link::new).map_err(unreachable)?;
     let order = order(&spec, api.alone());
     let greeted = greet(&mut link, greeting, &order);
@@ -125,7 +127,7 @@ pub(super) async fn start(
         heard.take(line);
     }
     let program = Program { id: spec.id, io: spec.io, pid: Some(pid) };
-    let started = followed(&mut place_there, program, heard, Typed::default(), Some(link));
+    let started = followed(there, (ledger, &entry), program, heard, Typed::default(), Some(link));
     guarded.keep();
     Ok(Started { unheld, ..started })
 }
@@ -134,7 +136,8 @@ pub(super) async fn start(
 pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Earlier> {
     let Orphan { id, io, logged, .. } = *orphan;
     let (whose, name) = blaxel.place.whose(id);
-    let (finder, mut place) = Place::awaited(api, &blaxel.ledger, &name, whose);
+    let (finder, place) = Place::awaited(api, &name, whose);
+    let entry = Entry { sandbox: name.clone(), whose, id };
     let api = api.clone();
     tokio::spawn(async move {
         let until = Instant::now() + SEARCH_LIMIT;
@@ -154,11 +157,13 @@ pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Ear
     });
     if orphan.has_ended {
         // All that may be left of it.
-        tokio::spawn(async move { place.leave(id).await });
+        let left = Listed::new(place, &blaxel.ledger, &entry);
+        tokio::spawn(async move { left.leave(id).await });
         return None;
     }
     let program = Program { id, io, pid: None };
-    let started = followed(&mut place, program, Heard::from(logged), Typed::later(), None);
+    let listed = (&blaxel.ledger, &entry);
+    let started = followed(place, listed, program, Heard::from(logged), Typed::later(), None);
     Some(Earlier { id, started, unseen_from: None })
 }
 
@@ -171,7 +176,14 @@ struct Program {
 }
 
 /// Has a program followed.
-fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, link: Option<Link>) -> Started {
+fn followed(
+    place: Place,
+    (ledger, entry): (&Ledger, &Entry),
+    program: Program,
+    heard: Heard,
+    typed: Typed,
+    link: Option<Link>,
+) -> Started {
     let Program { id, io, pid } = program;
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
@@ -180,7 +192,7 @@ fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, lin
     let follower =
         Follower { place: place.clone(), id, orders, pieces: Some(pieces), herald, heard, typed, size: None };
     tokio::spawn(follower.run(link));
-    place.orders = Some(ask.clone());
+    let there = Listed::new(Place { orders: Some(ask.clone()), ..place }, ledger, entry);
     let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(Input::new(Typist { orders: ask }, io, fate.exit()))),
@@ -189,7 +201,7 @@ fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, lin
     Started {
         source: Box::new(Output::new(output)),
         sink,
-        control: Box::new(SandboxControl::new(place.clone(), lodger, io, fate)),
+        control: Box::new(SandboxControl::new(there, lodger, io, fate)),
         questions: Questions::Ours,
         pid,
         unheld: Vec::new(),
