@@ -177,7 +177,7 @@ struct Program {
 
 /// Has a program followed.
 fn followed(
-    place: Place,
+    mut place: Place,
     (ledger, entry): (&Ledger, &Entry),
     program: Program,
     heard: Heard,
@@ -192,7 +192,8 @@ fn followed(
     let follower =
         Follower { place: place.clone(), id, orders, pieces: Some(pieces), herald, heard, typed, size: None };
     tokio::spawn(follower.run(link));
-    let there = Listed::new(Place { orders: Some(ask.clone()), ..place }, ledger, entry);
+    place.orders = Some(ask.clone());
+    let there = Listed::new(place, ledger, entry);
     let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(Input::new(Typist { orders: ask }, io, fate.exit()))),
