@@ -9,6 +9,7 @@ use ptyard_terminal::backend::{Signal, Target};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::api::{Api, Sandbox};
+use super::follow::Link;
 use super::terminal::carrier_mark;
 use crate::remote::http::{Again, CallError, call, refused};
 use crate::remote::lodging::{Lodger, Lodging, Ran, Whose};
@@ -127,18 +128,25 @@ impl Lodging for Place {
         self.api.remove(&self.sandbox).await
     }
 
-    /// Lets the carrier leave; one that does not answer is ended.
+    /// Lets the carrier leave, or a shell that did not become one yet. That it was told so is not certain, whatever came of the
+    /// connection, so what has become one is ended by its mark.
     async fn forget(&self, id: TerminalId) -> Result<(), CallError> {
         let asking = async {
-            let (left, has_left) = oneshot::channel();
-            self.orders.as_ref()?.send(Order::Leave(left)).await.ok()?;
-            has_left.await.ok()
+            match &self.orders {
+                Some(orders) => {
+                    let (left, has_left) = oneshot::channel();
+                    orders.send(Order::Leave(left)).await.ok()?;
+                    has_left.await.ok()
+                }
+                None => {
+                    let connected = self.connect(id, Size::DEFAULT).await;
+                    connected.and_then(Link::new).ok()?.leave().await.ok()
+                }
+            }
         };
-        if tokio::time::timeout(LEAVE_LIMIT, asking).await.ok().flatten().is_none() {
-            let (variable, value) = carrier_mark(id);
-            let mark = format!("{variable}={value}");
-            call(Again::Always, || self.tell(&mark, &["kill", "0"])).await?;
-        }
-        Ok(())
+        let _in_time = tokio::time::timeout(LEAVE_LIMIT, asking).await;
+        let (variable, value) = carrier_mark(id);
+        let mark = format!("{variable}={value}");
+        call(Again::Always, || self.tell(&mark, &["kill", "0"])).await.map(drop)
     }
 }

@@ -40,11 +40,10 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(60);
 const SEARCH_PAUSE: Duration = Duration::from_secs(2);
 
 /// What the shell does when it was greeted: it becomes the carrier.
-fn script(id: TerminalId, word: &str) -> String {
-    let ((variable, value), carrier) = (carrier_mark(id), quoted(CARRIER));
+fn script(word: &str) -> String {
+    let carrier = quoted(CARRIER);
     format!(
-        "export {variable}={value}\n\
-         command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
+        "command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
          exec python3 -I -S -c {carrier} {word}\n"
     )
 }
@@ -96,7 +95,7 @@ pub(super) async fn start(
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its image".to_owned()))?;
     check(&spec)?;
-    let greeting = Greeting::handing_over(|word| script(spec.id, word))?;
+    let greeting = Greeting::handing_over(script)?;
     let of_sandbox = |error: CallError| error.of_start("the sandbox");
     let (whose, name) = place.whose(spec.id);
     let (finder, there) = Place::awaited(api, &name, whose);
@@ -112,7 +111,7 @@ pub(super) async fn start(
     let connected = there.connect(spec.id, spec.io.size()).await;
     let mut link = connected.and_then(Link::new).map_err(unreachable)?;
     let order = order(&spec, api.alone());
-    let greeted = greet(&mut link, greeting, &order);
+    let greeted = greet(&mut link, greeting, spec.id, &order);
     let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
     let Greeted { pid, rest } = match greeted {
         Ok(Ok(greeted)) => greeted,
@@ -217,10 +216,16 @@ struct Greeted {
 }
 
 /// Sees the program off. A connection that breaks meanwhile is a start that failed: what was said may have been heard.
-async fn greet(link: &mut Link, mut greeting: Greeting, order: &str) -> Result<Greeted, StartError> {
+async fn greet(
+    link: &mut Link,
+    mut greeting: Greeting,
+    id: TerminalId,
+    order: &str,
+) -> Result<Greeted, StartError> {
     let unreachable = |error: CallError| error.of_start("the terminal");
     // The blank keeps it out of the history of shells that are so set.
-    let line = format!(" exec /bin/sh -c '{}'\n", greeting.greeter());
+    let (variable, value) = carrier_mark(id);
+    let line = format!(" export {variable}={value}; exec /bin/sh -c '{}'\n", greeting.greeter());
     link.say(&line).await.map_err(unreachable)?;
     let mut words =
         [std::str::from_utf8(greeting.script()).unwrap_or_default().to_owned(), order.to_owned()].into_iter();
