@@ -4,5 +4,4 @@
 mod conformance;
 mod faults;
 mod left;
-mod rounds;
 mod sdk;
