@@ -16,5 +16,4 @@ mod places;
 mod restart;
 mod stage;
 mod upgrade;
-mod vendors;
 mod viewer;
