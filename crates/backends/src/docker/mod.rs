@@ -77,7 +77,7 @@ enum Place {
 
 impl Docker {
     /// The engine at this address. Nothing is asked of it yet. `carrier` is the command that calls
-    /// [`carry`](crate::carry) with the arguments behind it; without it nothing can be started.
+    /// [`carry`](crate::carry()) with the arguments behind it; without it nothing can be started.
     #[must_use]
     pub fn new(address: Address, carrier: Vec<String>) -> Self {
         let carriers = Carriers { engine: Engine::new(address), command: carrier, here: Here::default() };

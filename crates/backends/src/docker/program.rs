@@ -22,7 +22,7 @@ const MOST_TOLD: usize = 64 << 10;
 #[derive(Clone)]
 pub(super) struct Carriers {
     pub(super) engine: Engine,
-    /// The command that calls [`carry`](crate::carry) with the arguments behind it.
+    /// The command that calls [`carry`](crate::carry()) with the arguments behind it.
     pub(super) command: Vec<String>,
     /// Where they run.
     pub(super) here: Here,

@@ -44,7 +44,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 pub struct Client {
     /// A configuration in place of the user's own (`-F`).
     pub configuration: Option<PathBuf>,
-    /// The command that calls [`carry`](crate::carry) with the arguments behind it.
+    /// The command that calls [`carry`](crate::carry()) with the arguments behind it.
     pub carrier: Vec<String>,
     /// Where the sockets of masters are, for the next server to find; a directory of its own when there is none, or
     /// when its name is too long for a socket.
