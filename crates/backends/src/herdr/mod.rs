@@ -2,8 +2,9 @@
 //!
 //! herdr gives the *text* of a pane and takes text for it; it gives no bytes, no offsets and no end of a program. What is
 //! read and typed that way cannot be exact. So the program's terminal is never herdr's: it is one of this machine's own
-//! ([`LocalBackend`](ptyard_terminal::local::LocalBackend), under the keeper where there is one), and the pane shows it. In the pane runs a *viewer*, `ptyard
-//! attach`, which paints what the terminal shows, gives the terminal the pane's size, and passes on what a person types.
+//! ([`LocalBackend`](ptyard_terminal::local::LocalBackend), under the keeper where there is one), and the pane shows
+//! it. In the pane runs a *viewer*, `ptyard attach`, which paints what the terminal shows, gives the terminal the pane's
+//! size, and passes on what a person types.
 //!
 //! Why so, and not a carrier in the pane that holds the terminal:
 //!
