@@ -8,7 +8,7 @@ use ptyard_screen::View;
 use tokio::sync::oneshot;
 
 use super::input::{Place, Typed, Written};
-use crate::agent::{Agent, DispatchError, Haste, Mail, TurnEvents};
+use crate::agent::{Agent, DispatchError, Haste, Hooked, Mail, TurnEvents};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 
 /// How many commands may wait; further callers wait in line for a place.
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Attend { agent: Box<Agent>, reply: oneshot::Sender<TurnEvents> },
     Dispatch { mail: Mail, reply: oneshot::Sender<Result<(), DispatchError>> },
     Hurry { haste: Haste },
+    JudgeAgain,
+    Hook { told: Hooked, reply: oneshot::Sender<()> },
     ResetTurns { reply: oneshot::Sender<()> },
     Explain { reply: oneshot::Sender<Option<Explanation>> },
     Close,
