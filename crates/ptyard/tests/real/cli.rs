@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     pub(crate) approve: &'static str,
     /// The keys that stop a turn.
     pub(crate) interrupt: &'static [&'static str],
-    /// How the first word of an answer stands on its screen, where a prompt that is interrupted before that comes back to the
+    /// What its screen shows once an answer has begun, where a prompt that is interrupted before that comes back to the
     /// composer.
     pub(crate) said: Option<&'static str>,
     /// The line that ends it.
@@ -88,7 +88,7 @@ pub(crate) const CLAUDE: &Cli = &Cli {
     asks: &[("trust", "Down Enter"), ("auto_mode", "Down Enter")],
     approve: "1",
     interrupt: &["Escape"],
-    said: Some("● It"),
+    said: Some("●"),
     exit: "/exit",
 };
 
