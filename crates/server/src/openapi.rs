@@ -123,7 +123,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 41);
+        assert_eq!(paths.len(), 43);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];
