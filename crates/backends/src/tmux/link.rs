@@ -35,12 +35,14 @@ pub(super) enum Follow {
     Nothing,
     /// Its output is followed from now on: the answer's first word is the pane.
     Named,
+    /// How much this pane has printed by the time of the answer is told.
+    Printed(Pane),
     /// The answer names all panes there are, with their sizes: output of the others has ended.
     All,
 }
 
 /// What to ask for that.
-const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height}'";
+const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height} #{window_linked}'";
 
 /// A pane that is followed.
 #[derive(Debug)]
@@ -48,6 +50,17 @@ pub(super) struct Followed {
     pub(super) pieces: Pieces,
     /// Its size whenever that may have changed.
     pub(super) size: watch::Receiver<Option<Size>>,
+    /// Where its window is.
+    pub(super) shown: watch::Receiver<Shown>,
+}
+
+/// Where a window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// In one session.
+    Once,
+    /// In several, as far as is known.
+    InSeveral,
 }
 
 /// The other ends of it.
@@ -55,6 +68,9 @@ pub(super) struct Followed {
 struct Follower {
     pieces: mpsc::Sender<Vec<u8>>,
     size: watch::Sender<Option<Size>>,
+    shown: watch::Sender<Shown>,
+    /// Bytes that were printed since it is followed.
+    printed: u64,
 }
 
 /// An answer.
@@ -64,6 +80,8 @@ pub(super) struct Answer {
     pub(super) text: String,
     /// The pane that is followed from now on.
     pub(super) followed: Option<Followed>,
+    /// Bytes that the pane in question has printed since it is followed.
+    pub(super) printed: Option<u64>,
 }
 
 type Reply = oneshot::Sender<Result<Answer, TmuxError>>;
@@ -283,23 +301,32 @@ impl Reader {
         }
         drop(waiting);
         let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = match follow {
+            Follow::Printed(pane) => panes.get(&pane).map(|follower| follower.printed),
+            _ => None,
+        };
         let followed = match follow {
-            Follow::Nothing => None,
+            Follow::Nothing | Follow::Printed(_) => None,
             Follow::Named => {
                 let word = text.split_whitespace().next().unwrap_or_default();
                 Pane::parse(word.as_bytes()).map(|pane| {
                     let (sender, pieces) = mpsc::channel(PIECES);
                     let (say_size, size) = watch::channel(None);
-                    panes.insert(pane, Follower { pieces: sender, size: say_size });
-                    Followed { pieces, size }
+                    let (say_shown, shown) = watch::channel(Shown::InSeveral);
+                    panes.insert(
+                        pane,
+                        Follower { pieces: sender, size: say_size, shown: say_shown, printed: 0 },
+                    );
+                    Followed { pieces, size, shown }
                 })
             }
             Follow::All => {
-                let all: HashMap<Pane, Option<Size>> = text.lines().filter_map(pane_with_size).collect();
+                let all: HashMap<Pane, (Option<Size>, Shown)> = text.lines().filter_map(listed).collect();
                 panes.retain(|pane, follower| {
                     let known = all.get(pane);
-                    if let Some(size) = known {
-                        follower.size.send_if_modified(|before| std::mem::replace(before, *size) != *size);
+                    if let Some(&(size, shown)) = known {
+                        follower.size.send_if_modified(|before| std::mem::replace(before, size) != size);
+                        follower.shown.send_if_modified(|before| std::mem::replace(before, shown) != shown);
                     }
                     known.is_some()
                 });
@@ -308,13 +335,16 @@ impl Reader {
         };
         drop(panes);
         // A caller that is gone leaves a pane that it asked for to itself: see `Window`.
-        let _nobody = reply.send(Ok(Answer { text, followed }));
+        let _nobody = reply.send(Ok(Answer { text, followed, printed }));
     }
 
     async fn printed(&self, pane: Pane, bytes: Vec<u8>) {
         let follower = {
-            let panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
-            panes.get(&pane).map(|follower| follower.pieces.clone())
+            let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+            panes.get_mut(&pane).map(|follower| {
+                follower.printed += bytes.len() as u64;
+                follower.pieces.clone()
+            })
         };
         if let Some(follower) = follower {
             // Fails when nobody follows any more.
@@ -323,10 +353,12 @@ impl Reader {
     }
 }
 
-fn pane_with_size(line: &str) -> Option<(Pane, Option<Size>)> {
+fn listed(line: &str) -> Option<(Pane, (Option<Size>, Shown))> {
     let mut words = line.split_whitespace();
     let pane = Pane::parse(words.next()?.as_bytes())?;
-    Some((pane, words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows))))
+    let size = words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows));
+    let shown = if words.next() == Some("0") { Shown::Once } else { Shown::InSeveral };
+    Some((pane, (size, shown)))
 }
 
 /// Ends what waits on a client that is gone.

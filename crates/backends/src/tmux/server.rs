@@ -10,7 +10,7 @@ use ptyard_terminal::local::Identity;
 use tokio::process::Command;
 use tokio::sync::{Mutex, OnceCell};
 
-use super::link::{Link, TmuxError};
+use super::link::{Follow, Link, TmuxError};
 use super::protocol::{Pane, quoted};
 use crate::shared::{clients, start_error};
 
@@ -19,6 +19,9 @@ pub(super) const SESSION: &str = "ptyard";
 
 /// The option of a pane that says for which terminal it is, and what its next server needs: see [`Kept`].
 pub(super) const OPTION: &str = "@ptyard";
+
+/// Whether the session holds nothing but the window that keeps it, and nobody looks on.
+const NOBODY: &str = "#{&&:#{==:#{session_windows},1},#{==:#{session_attached},0}}";
 
 /// How long a server may take to be there, after one that is on its way out has gone.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -157,14 +160,25 @@ impl ServerLink {
     /// Starts a client, and the server if there is none.
     async fn greet(&self) -> Result<Link, Ungreeted> {
         let unreachable = |error: &dyn std::fmt::Display| Ungreeted::Unreachable(error.to_string());
+        let not_started = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => unreachable(&"it is not installed: install tmux, 3.3 or newer"),
+            _ => unreachable(&error),
+        };
         let mut command = self.tmux();
         // The session's first window keeps it, and with it our client, when no program runs.
         command
             .args(["-C", "new-session", "-A", "-s", SESSION, "-n", "ptyard", "-x", "80", "-y", "24"])
             .arg("exec sleep 2147483647");
-        let link = Link::start(command).map_err(|error| unreachable(&error))?;
-        // Our size is not the size of any window, however small we are.
-        let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask("refresh-client -f ignore-size")).await;
+        let link = Link::start(command).map_err(not_started)?;
+        // Our size is not the size of any window, however small we are. And when we are gone, however that comes, the
+        // session goes too unless a program is in it.
+        let clear = quoted(&format!("if-shell -F '{NOBODY}' 'kill-session -t ={SESSION}:'"));
+        let greeting = [
+            ("refresh-client -f ignore-size".to_owned(), Follow::Nothing),
+            (format!("set-hook -t '={SESSION}:' client-detached {clear}"), Follow::Nothing),
+        ];
+        let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask_at_once(greeting)).await;
+        let greeted = greeted.map(|[sized, hooked]| sized.and(hooked));
         match greeted {
             Ok(Ok(_)) => Ok(link),
             Ok(Err(error)) => Err(Ungreeted::NotYet(error.to_string())),

@@ -141,6 +141,42 @@ async fn sessions_are_made_once_shown_and_ended() {
 }
 
 #[tokio::test]
+async fn what_is_missing_is_refused_with_a_word() {
+    let site = site();
+    let id = session(&site, "plain").await;
+    let worktree = "/sessions/cao-plain/terminals?agent_profile=sheller&use_worktree=true";
+    for (method, path, status) in [
+        (Method::POST, worktree.to_owned(), 400),
+        (Method::PATCH, format!("/terminals/{id}/group"), 404),
+        (Method::PATCH, format!("/terminals/{id}/metadata"), 404),
+        (Method::GET, format!("/terminals/{id}/siblings"), 404),
+        (Method::GET, "/memory".to_owned(), 404),
+        (Method::GET, "/agui/v1/stream".to_owned(), 404),
+        (Method::POST, "/workflows/runs".to_owned(), 405),
+    ] {
+        let (told, document) = call(&site, method.clone(), &path).await;
+        assert_eq!(told, status, "{method} {path}: {document}");
+        assert!(document["detail"].is_string(), "{method} {path}: {document}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
+async fn a_terminal_says_which_tools_it_was_allowed_in_its_callers_words() {
+    let site = site();
+    let said = "fs_*,execute_bash,@cao-mcp-server";
+    let path = format!("/sessions?agent_profile=sheller&session_name=bound&allowed_tools={said}");
+    let (status, made) = call(&site, Method::POST, &path).await;
+    let words: Vec<_> = said.split(',').collect();
+    assert_eq!((status, &made["allowed_tools"]), (201, &json!(words)), "{made}");
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(get(&site, &format!("/terminals/{id}")).await["allowed_tools"], json!(words));
+    let free = session(&site, "free").await;
+    assert_eq!(get(&site, &format!("/terminals/{free}")).await["allowed_tools"], json!(null));
+    site.close().await;
+}
+
+#[tokio::test]
 async fn mail_is_kept_in_order_with_its_sender_as_it_was_written() {
     let site = site();
     let first = session(&site, "a").await;

@@ -177,9 +177,10 @@ impl InputQueue {
         self.jobs.push_back(job);
     }
 
-    /// Puts an answer to a query next: behind the job that began, before all others.
-    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker) {
-        let first = self.jobs.iter().take_while(|job| job.goes_first()).count();
+    /// Puts an answer to a query next: behind the job that began, or whose bytes are on their way, before all others.
+    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker, sink: Option<&dyn Sink>) {
+        let under_way = usize::from(sink.is_some_and(Sink::is_under_way)).min(self.jobs.len());
+        let first = self.jobs.iter().take_while(|job| job.goes_first()).count().max(under_way);
         self.jobs.insert(first, Job::answer(bytes, Some(asker)));
     }
 
@@ -342,7 +343,7 @@ impl Typing {
             let cancel = self.poll_cancel(cx);
             // A deadline, even one that has passed when the write comes, still lets it be tried once.
             let untried = cancel == Some(Cancel::Deadline) && self.mark.is_none();
-            if cancel.is_some() && !untried {
+            if cancel.is_some() && !untried && !sink.is_under_way() {
                 let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
                 self.finish(rest, false, end);
                 return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
@@ -355,7 +356,8 @@ impl Typing {
                     // Our own answers to questions are no input that anybody composes.
                     if self.taken == 0 && taken > 0 && self.reply.is_some() {
                         let bytes = &self.typed.bytes[..];
-                        typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, end)));
+                        let mark = end.saturating_sub(sink.run_ahead());
+                        typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, mark)));
                     }
                     self.taken += taken;
                 }
@@ -453,7 +455,7 @@ mod tests {
         queue.push(second);
         *slow.room.lock().unwrap() = 3;
         turn(&mut queue, &mut sink);
-        queue.push_answer(b"R".to_vec(), Asker::default());
+        queue.push_answer(b"R".to_vec(), Asker::default(), sink.as_deref());
         drop(cancel);
         turn(&mut queue, &mut sink);
         *slow.room.lock().unwrap() = 100;
@@ -464,6 +466,58 @@ mod tests {
             Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
         );
         assert!(queue.is_empty());
+    }
+
+    /// Says only when it is asked again what it took, and then how much was printed since.
+    #[derive(Default)]
+    struct Late {
+        got: Arc<Mutex<Vec<u8>>>,
+        under_way: Option<Vec<u8>>,
+    }
+
+    impl Sink for Late {
+        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            match self.under_way.take() {
+                Some(taken) => {
+                    assert!(bytes.starts_with(&taken), "others came before what was under way");
+                    Poll::Ready(Ok(taken.len()))
+                }
+                None => {
+                    self.got.lock().unwrap().extend_from_slice(bytes);
+                    self.under_way = Some(bytes.to_vec());
+                    Poll::Pending
+                }
+            }
+        }
+        fn is_under_way(&self) -> bool {
+            self.under_way.is_some()
+        }
+        fn run_ahead(&self) -> u64 {
+            4
+        }
+        fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn nothing_comes_before_bytes_that_are_on_their_way_and_none_of_them_are_taken_back() {
+        let got = Arc::default();
+        let mut sink: Option<Box<dyn Sink>> = Some(Box::new(Late { got: Arc::clone(&got), under_way: None }));
+        let mut queue = InputQueue::default();
+        let (first, cancel, mut answer) = job(Typed::raw(&b"first"[..]));
+        queue.push(first);
+        turn(&mut queue, &mut sink);
+        queue.push_answer(b"R".to_vec(), Asker::default(), sink.as_deref());
+        drop(cancel);
+        turn(&mut queue, &mut sink);
+        turn(&mut queue, &mut sink);
+        assert_eq!(*got.lock().unwrap(), b"firstR");
+        assert_eq!(
+            answer.try_recv().unwrap(),
+            Written { taken: 5, taken_back: 0, mark: 10, input_ended: false }
+        );
+        assert_eq!(queue.take_typed(), [(Keys::Text, 6)], "from before what was printed since");
     }
 
     #[test]
