@@ -32,7 +32,10 @@ const FLAGS: [&str; 14] = [
 ];
 
 /// How long the page may take to show what is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long it may take to answer, what it waits for included.
+const LONGEST: Duration = Duration::from_secs(60);
 
 pub(crate) struct Browser {
     chromium: Child,
@@ -77,7 +80,7 @@ impl Browser {
         thread::spawn(move || lines.for_each(drop));
         let page = page_of(&address);
         let stream = TcpStream::connect(&address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(LONGEST)).unwrap();
         let (socket, _) = tungstenite::client(page, stream).unwrap();
         Some(Self { chromium, socket, requests: 0, _profile: profile })
     }
@@ -121,21 +124,25 @@ impl Browser {
 
     /// Waits until an expression holds. It is looked at whenever the page changes.
     pub(crate) fn until(&mut self, holds: &str) {
+        let patience = PATIENCE.as_millis();
         let wait = format!(
             "new Promise((done) => {{
-                const look = () => {{ if ({holds}) {{ changes.disconnect(); done(true); }} }};
+                const end = (told) => {{ changes.disconnect(); clearTimeout(late); done(told); }};
+                const look = () => {{ if ({holds}) end(null); }};
+                const late = setTimeout(() => end(document.body.innerText), {patience});
                 const changes = new MutationObserver(look);
                 const all = {{ subtree: true, childList: true, attributes: true, characterData: true }};
                 changes.observe(document, all);
                 look();
             }})"
         );
-        self.value(holds, &wait);
+        let shown = self.value(holds, &wait);
+        assert!(shown.is_null(), "this did not come to hold: {holds}; the page shows: {shown}");
     }
 
     /// Waits for text anywhere on the page.
     pub(crate) fn until_text(&mut self, text: &str) {
-        self.until(&format!("document.body.innerText.includes({})", json!(text)));
+        self.until(&format!("document.body?.innerText.includes({})", json!(text)));
     }
 
     /// Presses the first button with this title, or with these words on it, once there is one.
@@ -144,16 +151,6 @@ impl Browser {
         let button = format!(
             "[...document.querySelectorAll('button')].find((one) =>
                 !one.disabled && (one.title === {name} || one.innerText.trim() === {name}))"
-        );
-        self.until(&button);
-        self.value(&button, &format!("{button}.click()"));
-    }
-
-    /// Presses the first button whose words these are among.
-    pub(crate) fn press_with(&mut self, words: &str) {
-        let words = json!(words);
-        let button = format!(
-            "[...document.querySelectorAll('button')].find((one) => one.innerText.includes({words}))"
         );
         self.until(&button);
         self.value(&button, &format!("{button}.click()"));
@@ -186,7 +183,7 @@ impl Browser {
 /// The address of its only page.
 fn page_of(address: &str) -> String {
     let mut peer = TcpStream::connect(address).unwrap();
-    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    peer.set_read_timeout(Some(LONGEST)).unwrap();
     write!(peer, "GET /json/list HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = BufReader::new(peer);
     let mut length = 0;

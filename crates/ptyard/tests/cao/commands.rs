@@ -50,7 +50,7 @@ fn a_person_attaches_with_tmux_types_and_detaches() {
     let members = site.json(&["session", "show", "cao-seen"]);
     let full = members["members"][0]["id"].as_str().unwrap_or_else(|| panic!("{members}"));
     let info = site.json(&["info", full]);
-    assert_eq!((&info["cols"], &info["rows"]), (&100.into(), &29.into()), "{info}");
+    assert_eq!(info["size"], serde_json::json!({"cols": 100, "rows": 29}), "{info}");
     site.json(&["write", person, "--keys", "C-b d"]);
     let left = site.json(&["wait", person, "--until", "exit", "--timeout", "30"]);
     assert!(left.to_string().contains("exit"), "{left}");

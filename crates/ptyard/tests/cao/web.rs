@@ -16,7 +16,7 @@ fn the_page_lists_opens_types_mails_and_deletes() {
     page.until_text("No active sessions");
     site.cao(&["launch", "--agents", "helper", "--headless", "--auto-approve", "--session-name", "web"]);
     let terminal = site.get("/sessions/cao-web/terminals")[0]["id"].as_str().unwrap().to_owned();
-    page.press_with("cao-web");
+    page.until_text("cao-web");
     page.until_text(&terminal);
 
     page.press("Terminal");

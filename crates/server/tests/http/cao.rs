@@ -212,6 +212,11 @@ async fn a_viewer_sees_the_bytes_and_types() {
     socket.send(say(json!({"type": "resize", "rows": 30, "cols": 90}))).await.unwrap();
     socket.send(say(json!({"type": "unknown"}))).await.unwrap();
     socket.send(say(json!({"type": "input", "data": "stty size; echo done-$((6*7))\r"}))).await.unwrap();
+    let Message::Binary(first) = soon("the screen", socket.next()).await.unwrap().unwrap() else {
+        panic!("no screen")
+    };
+    let rows = String::from_utf8_lossy(&first).matches("\r\n").count();
+    assert!(rows < 30, "a screen of the viewer's own size: {rows}");
     let mut seen = String::new();
     while !seen.contains("done-42") {
         match soon("output", socket.next()).await.unwrap().unwrap() {
