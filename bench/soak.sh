@@ -14,7 +14,8 @@ RANDOM=${SOAK_SEED:-1}
 
 room=$(mktemp -d)
 export PTYARD_STATE=$room/state
-trap '"$ptyard" stop >/dev/null 2>&1 || true; rm -rf "$room"' EXIT
+# A client that is killed before it is more than a copy of this shell would run the trap too.
+trap 'if [ "$BASHPID" = $$ ]; then "$ptyard" stop >/dev/null 2>&1 || true; rm -rf "$room"; fi' EXIT
 
 server() { "$ptyard" --no-start version --json | sed -n 's/.*"server":{[^}]*"pid":\([0-9]*\).*/\1/p'; }
 keeper() { cat "$PTYARD_STATE/keeper.lock"; }

@@ -67,6 +67,9 @@ pub enum TerminalError {
     /// It has no stdin.
     #[error("stdin is not available for this program")]
     NoStdin,
+    /// Nothing was typed: the line discipline, in line mode, would drop the end of a line of this many bytes.
+    #[error("a line of {0} bytes is longer than a tty in line mode takes")]
+    LineTooLong(usize),
 }
 
 impl TerminalError {
@@ -78,6 +81,7 @@ impl TerminalError {
             Self::Log(error) => error.code(),
             Self::Control(error) => error.code(),
             Self::NoStdin => ErrorCode::NoStdin,
+            Self::LineTooLong(_) => ErrorCode::InvalidArgument,
         }
     }
 }
@@ -330,7 +334,8 @@ impl Terminal {
                 answer.await
             }
         };
-        written.map_err(|_| ControlError::Exited.into())
+        let written = written.map_err(|_gone| ControlError::Exited)?;
+        written.map_err(|refused| TerminalError::LineTooLong(refused.bytes))
     }
 
     /// Ends the input, behind everything typed before.

@@ -1,7 +1,7 @@
 //! One terminal in the registry.
 
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use tokio::sync::watch;
 use crate::position::{Position, PositionFile};
 use crate::record::Record;
 use crate::spec::Info;
-use crate::write::ends_line;
 
 /// A terminal, what was written down about it, and what the yard remembers beside.
 pub(crate) struct Entry {
@@ -26,8 +25,6 @@ pub(crate) struct Entry {
     /// Ended to make room for another of its client; it no longer counts for the client.
     pub(crate) pruned: AtomicBool,
     last_used_us: AtomicU64,
-    /// Bytes typed of a line that is not ended, as far as its tty edits lines.
-    pub(crate) line_begun: AtomicUsize,
     /// Counts the changes of its mail, for those who wait for a message.
     pub(crate) mail: watch::Sender<u64>,
     /// Counts the messages that began to wait, for the one who hands them over.
@@ -48,7 +45,6 @@ impl Entry {
             delivered_end: AtomicBool::new(false),
             pruned: AtomicBool::new(false),
             last_used_us: AtomicU64::new(0),
-            line_begun: AtomicUsize::new(0),
             mail: watch::channel(0).0,
             arrivals: watch::channel(0).0,
             urgent: AtomicBool::new(true),
@@ -103,16 +99,6 @@ impl Entry {
     pub(crate) fn counts(&self) -> bool {
         let is_over = self.has_exited() && self.delivered_end.load(Ordering::Acquire);
         !is_over && !self.pruned.load(Ordering::Acquire)
-    }
-
-    /// Takes note of what the program's tty took.
-    pub(crate) fn typed_line(&self, taken: &[u8]) {
-        match taken.iter().rposition(|byte| ends_line(*byte)) {
-            Some(end) => self.line_begun.store(taken.len() - end - 1, Ordering::Release),
-            None => {
-                self.line_begun.fetch_add(taken.len(), Ordering::AcqRel);
-            }
-        }
     }
 
     pub(crate) fn used(&self, now: Moment) {

@@ -1,14 +1,13 @@
 //! Typing into programs.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use ptyard_core::window::{Call, QuietAfter, WindowLimits};
 use ptyard_core::{Moment, TerminalId};
 use ptyard_screen::paste::Brackets;
 use ptyard_screen::{keys as key_names, paste};
-use ptyard_terminal::backend::{ControlError, Io, TtyState};
+use ptyard_terminal::backend::ControlError;
 use ptyard_terminal::{TextUse, Typed, WindowCall, WindowCursor};
 
 use crate::delivery::{Delivery, InputOutcome};
@@ -21,9 +20,6 @@ use crate::yard::Yard;
 
 /// Most bytes of one write. A longer input is sent in several.
 pub(crate) const WRITE_BYTES: usize = 16 << 20;
-
-/// What a tty in line mode takes of one line, its newline not counted: the kernel drops the rest without a word.
-const LINE_BYTES: usize = 4_095;
 
 impl Yard {
     /// Types, and takes a window from the cursor on. The window's conditions look at output that came after the write
@@ -64,10 +60,7 @@ impl Yard {
     /// Types raw bytes without a window, as an attached viewer does.
     pub async fn type_bytes(&self, at: &TerminalRef, bytes: Vec<u8>) -> Result<TerminalId, YardError> {
         let entry = self.find(at)?;
-        check_lines(&entry, &bytes).await?;
-        let bytes = Bytes::from(bytes);
-        entry.terminal.type_in(Typed::raw(bytes.clone())).await.map_err(|error| ended(at, error))?;
-        entry.typed_line(&bytes);
+        entry.terminal.type_in(Typed::raw(bytes)).await.map_err(|error| ended(at, error))?;
         Ok(entry.id())
     }
 
@@ -122,12 +115,11 @@ impl Yard {
         if entry.has_exited() {
             return Err(YardError::TerminalExited(at.clone()));
         }
-        let tty = check_lines(entry, &typed.bytes).await?;
         let bytes = typed.bytes.clone();
         let written = terminal.type_until(typed, Some(deadline)).await.map_err(|error| ended(at, error))?;
         let taken = &bytes[..written.taken.min(bytes.len())];
-        entry.typed_line(taken);
-        let stopped_output = tty.is_some_and(|tty| tty.flow_control) && ends_stopped(taken);
+        let stopped_output = ends_stopped(taken)
+            && terminal.tty_state().await.ok().flatten().is_some_and(|tty| tty.flow_control);
         Ok(InputOutcome { written: Some(written), removed, stopped_output })
     }
 }
@@ -135,29 +127,6 @@ impl Yard {
 pub(crate) fn check_offset(entry: &Entry, asked: u64) -> Result<(), YardError> {
     let end = entry.terminal.log().bounds().end;
     if asked > end { Err(YardError::OffsetBeyondEnd { asked, end }) } else { Ok(()) }
-}
-
-/// Refuses a line that the line discipline would cut silently, counting what was typed of it before.
-async fn check_lines(entry: &Entry, bytes: &[u8]) -> Result<Option<TtyState>, YardError> {
-    if !matches!(entry.terminal.io(), Io::Tty(_)) {
-        return Ok(None);
-    }
-    let tty = entry.terminal.tty_state().await.ok().flatten();
-    if !tty.is_some_and(|tty| tty.line_mode) {
-        entry.line_begun.store(0, Ordering::Release);
-        return Ok(tty);
-    }
-    let begun = entry.line_begun.load(Ordering::Acquire);
-    let mut lines = bytes.split(|byte| ends_line(*byte)).map(<[u8]>::len);
-    let first = begun + lines.next().unwrap_or(0);
-    let longest = lines.max().unwrap_or(0).max(first);
-    if longest > LINE_BYTES { Err(YardError::LineTooLong(longest)) } else { Ok(tty) }
-}
-
-/// Whether a line discipline in its usual setting hands its line over (CR, LF, C-d) or throws it away (C-c, C-u, C-z,
-/// C-\\) when it reads this.
-pub(crate) const fn ends_line(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\r' | 0x03 | 0x04 | 0x15 | 0x1a | 0x1c)
 }
 
 /// Whether a tty with flow control has its output stopped after this: by C-s, until a C-q.
@@ -173,6 +142,7 @@ pub(crate) fn ended(at: &TerminalRef, error: ptyard_terminal::TerminalError) -> 
         ptyard_terminal::TerminalError::Control(ControlError::Exited) => {
             YardError::TerminalExited(at.clone())
         }
+        ptyard_terminal::TerminalError::LineTooLong(bytes) => YardError::LineTooLong(bytes),
         other => other.into(),
     }
 }

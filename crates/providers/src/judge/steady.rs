@@ -21,6 +21,10 @@ const BETWEEN: Duration = Duration::from_millis(300);
 /// handed over meanwhile, for no composer is to be seen.
 const BLANK_BETWEEN: Duration = Duration::from_secs(2);
 
+/// So long a program that was never ready and shows nothing known is taken to start: three times the slowest start in
+/// the recordings. After that nobody knows what it does, which is not the same.
+const START: Duration = Duration::from_secs(30);
+
 /// Lets evidence through once it has held long enough. How long depends on what it would cost to be wrong:
 /// nothing for work that was asked for, more for ready than for anything else.
 #[derive(Debug)]
@@ -113,8 +117,8 @@ impl Steady {
             Status::WaitingUserAnswer if !is_native => DRAWN,
             Status::Unknown if self.held.status != Status::Starting && said.rule == BLANK => BLANK_BETWEEN,
             Status::Unknown if self.held.status != Status::Starting => BETWEEN,
-            // Until it was ready for the first time, nothing known is just its start.
-            Status::Unknown => Duration::MAX,
+            // Until it was ready for the first time, nothing known is just its start, for a while.
+            Status::Unknown => START,
             _ => Duration::ZERO,
         }
     }

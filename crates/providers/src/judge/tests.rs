@@ -74,6 +74,19 @@ fn nothing_that_is_known_is_unknown_and_never_ready() {
 }
 
 #[test]
+fn case_d03_a_start_that_shows_nothing_known_is_unknown_in_the_end() {
+    let mut watch = watch(TOY);
+    for second in 0..30 {
+        // It goes on drawing what nobody knows.
+        show(&mut watch, &format!("loading {second}"), second * 1_000);
+        assert_eq!(status(&mut watch, second * 1_000 + 900), Status::Starting);
+    }
+    assert_eq!(status(&mut watch, 32_000), Status::Unknown);
+    show(&mut watch, "> ", 33_000);
+    assert_eq!(status(&mut watch, 40_000), Status::Idle, "and comes up after all");
+}
+
+#[test]
 fn law_09_ready_from_before_the_message_does_not_count_after_it() {
     let mut watch = watch(TOY);
     show(&mut watch, "> do it", 100);

@@ -8,6 +8,7 @@ use ptyard_screen::View;
 use tokio::sync::oneshot;
 
 use super::input::{Place, Typed, Written};
+use super::line::LineTooLong;
 use crate::agent::{Agent, DispatchError, Haste, Mail, TurnEvents};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 
@@ -20,19 +21,57 @@ pub struct KilledBy(pub &'static str);
 
 /// A command. Every reply channel may be gone by the time of the answer: the work is done all the same.
 pub(crate) enum Command {
-    Type { typed: Typed, cancelled: oneshot::Receiver<()>, reply: oneshot::Sender<Written>, place: Place },
-    CloseStdin { reply: oneshot::Sender<Result<(), ControlError>>, place: Place },
-    Resize { size: Size, reply: oneshot::Sender<Result<(), ControlError>> },
-    Signal { signal: Signal, target: Target, reply: oneshot::Sender<Result<(), ControlError>> },
-    Kill { grace: Duration, by: KilledBy, reply: oneshot::Sender<Killed> },
-    Look { scrollback: usize, reply: oneshot::Sender<Look> },
-    TtyState { reply: oneshot::Sender<Option<TtyState>> },
-    Modes { reply: oneshot::Sender<ptyard_screen::Modes> },
-    Attend { agent: Box<Agent>, reply: oneshot::Sender<TurnEvents> },
-    Dispatch { mail: Mail, reply: oneshot::Sender<Result<(), DispatchError>> },
-    Hurry { haste: Haste },
-    ResetTurns { reply: oneshot::Sender<()> },
-    Explain { reply: oneshot::Sender<Option<Explanation>> },
+    Type {
+        typed: Typed,
+        cancelled: oneshot::Receiver<()>,
+        reply: oneshot::Sender<Result<Written, LineTooLong>>,
+        place: Place,
+    },
+    CloseStdin {
+        reply: oneshot::Sender<Result<(), ControlError>>,
+        place: Place,
+    },
+    Resize {
+        size: Size,
+        reply: oneshot::Sender<Result<(), ControlError>>,
+    },
+    Signal {
+        signal: Signal,
+        target: Target,
+        reply: oneshot::Sender<Result<(), ControlError>>,
+    },
+    Kill {
+        grace: Duration,
+        by: KilledBy,
+        reply: oneshot::Sender<Killed>,
+    },
+    Look {
+        scrollback: usize,
+        reply: oneshot::Sender<Look>,
+    },
+    TtyState {
+        reply: oneshot::Sender<Option<TtyState>>,
+    },
+    Modes {
+        reply: oneshot::Sender<ptyard_screen::Modes>,
+    },
+    Attend {
+        agent: Box<Agent>,
+        reply: oneshot::Sender<TurnEvents>,
+    },
+    Dispatch {
+        mail: Mail,
+        reply: oneshot::Sender<Result<(), DispatchError>>,
+    },
+    Hurry {
+        haste: Haste,
+    },
+    ResetTurns {
+        reply: oneshot::Sender<()>,
+    },
+    Explain {
+        reply: oneshot::Sender<Option<Explanation>>,
+    },
     Close,
 }
 

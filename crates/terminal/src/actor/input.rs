@@ -9,6 +9,7 @@ use ptyard_core::turn::{AttemptId, Keys};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::answer::Asker;
+use super::line::{Line, LineTooLong};
 use super::mail::{MailJob, MailStep, Mailed};
 use crate::agent::keys;
 use crate::backend::{ControlError, Sink};
@@ -71,7 +72,7 @@ pub(super) struct Typing {
     cancelled: Option<oneshot::Receiver<()>>,
     /// What `cancelled` resolved to.
     cancel: Option<Cancel>,
-    reply: Option<oneshot::Sender<Written>>,
+    reply: Option<oneshot::Sender<Result<Written, LineTooLong>>>,
     /// Whose question this answers; it is dropped if that one is gone before it is written.
     answers: Option<Asker>,
     /// `None` for our own replies, whose number is bounded where they are made.
@@ -91,7 +92,7 @@ impl Job {
     pub(super) fn new(
         typed: Typed,
         cancelled: oneshot::Receiver<()>,
-        reply: oneshot::Sender<Written>,
+        reply: oneshot::Sender<Result<Written, LineTooLong>>,
         place: Place,
     ) -> Self {
         Self::Type(Typing {
@@ -139,7 +140,7 @@ impl Typing {
     fn finish(mut self, taken_back: usize, input_ended: bool, end: u64) {
         if let Some(reply) = self.reply.take() {
             let mark = self.mark.unwrap_or(end);
-            let _gone = reply.send(Written { taken: self.taken, taken_back, mark, input_ended });
+            let _gone = reply.send(Ok(Written { taken: self.taken, taken_back, mark, input_ended }));
         }
     }
 }
@@ -156,6 +157,8 @@ pub(super) struct InputQueue {
     mailed: Vec<Mailed>,
     /// What others typed since it was asked last, with the end of the log right before.
     typed: Vec<(Keys, u64)>,
+    /// The line that others are typing.
+    line: Line,
 }
 
 /// What one round of writing left.
@@ -247,15 +250,17 @@ impl InputQueue {
                         MailStep::Ended => return self.end_all(end),
                     }
                 }
-                Some(Job::Type(typing)) => match typing.poll_write(cx, open.as_mut(), end, &mut self.typed) {
-                    TypingStep::Waits(typing) => {
-                        self.jobs.push_front(Job::Type(typing));
-                        return InputStep::Idle;
+                Some(Job::Type(typing)) => {
+                    match typing.poll_write(cx, open.as_mut(), end, &mut self.typed, &mut self.line) {
+                        TypingStep::Waits(typing) => {
+                            self.jobs.push_front(Job::Type(typing));
+                            return InputStep::Idle;
+                        }
+                        TypingStep::Finished => {}
+                        TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec(), None)),
+                        TypingStep::Ended => return self.end_all(end),
                     }
-                    TypingStep::Finished => {}
-                    TypingStep::Cut(if_cut) => self.jobs.push_front(Job::answer(if_cut.to_vec(), None)),
-                    TypingStep::Ended => return self.end_all(end),
-                },
+                }
             }
         }
     }
@@ -263,6 +268,11 @@ impl InputQueue {
     /// What became of mail since this was asked last.
     pub(super) fn take_mailed(&mut self) -> Vec<Mailed> {
         std::mem::take(&mut self.mailed)
+    }
+
+    /// The line that others are typing.
+    pub(super) fn line(&mut self) -> &mut Line {
+        &mut self.line
     }
 
     /// What others typed since this was asked last.
@@ -333,6 +343,7 @@ impl Typing {
         sink: &mut dyn Sink,
         end: u64,
         typed: &mut Vec<(Keys, u64)>,
+        line: &mut Line,
     ) -> TypingStep {
         loop {
             let rest = self.typed.bytes.len() - self.taken;
@@ -354,10 +365,13 @@ impl Typing {
                 Poll::Pending => return TypingStep::Waits(self),
                 Poll::Ready(Ok(taken)) => {
                     // Our own answers to questions are no input that anybody composes.
-                    if self.taken == 0 && taken > 0 && self.reply.is_some() {
-                        let bytes = &self.typed.bytes[..];
-                        let mark = end.saturating_sub(sink.run_ahead());
-                        typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, mark)));
+                    if self.reply.is_some() {
+                        if self.taken == 0 && taken > 0 {
+                            let bytes = &self.typed.bytes[..];
+                            let mark = end.saturating_sub(sink.run_ahead());
+                            typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, mark)));
+                        }
+                        line.taken(&self.typed.bytes[self.taken..self.taken + taken]);
                     }
                     self.taken += taken;
                 }
@@ -433,7 +447,7 @@ mod tests {
         Arc::new(tokio::sync::Semaphore::new(1)).try_acquire_owned().unwrap()
     }
 
-    fn job(typed: Typed) -> (Job, oneshot::Sender<()>, oneshot::Receiver<Written>) {
+    fn job(typed: Typed) -> (Job, oneshot::Sender<()>, oneshot::Receiver<Result<Written, LineTooLong>>) {
         let (cancel, cancelled) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
         (Job::new(typed, cancelled, reply, place()), cancel, answer)
@@ -462,7 +476,7 @@ mod tests {
         turn(&mut queue, &mut sink);
         assert_eq!(*slow.got.lock().unwrap(), b"<he>Rnext");
         assert_eq!(
-            answer.try_recv().unwrap(),
+            answer.try_recv().unwrap().unwrap(),
             Written { taken: 3, taken_back: 4, mark: 10, input_ended: false }
         );
         assert!(queue.is_empty());
@@ -555,13 +569,13 @@ mod tests {
         cancel.send(()).unwrap();
         *slow.room.lock().unwrap() = 3;
         turn(&mut queue, &mut sink);
-        let taken = answer.try_recv().unwrap();
+        let taken = answer.try_recv().unwrap().unwrap();
         assert_eq!((taken.taken, taken.taken_back), (3, 1));
         queue.push(abandoned);
         drop(gone);
         *slow.room.lock().unwrap() = 100;
         turn(&mut queue, &mut sink);
-        assert_eq!(unheard.try_recv().unwrap().taken_back, 4);
+        assert_eq!(unheard.try_recv().unwrap().unwrap().taken_back, 4);
         assert_eq!(*slow.got.lock().unwrap(), b"lat");
     }
 
@@ -578,7 +592,7 @@ mod tests {
         *slow.room.lock().unwrap() = 100;
         turn(&mut queue, &mut sink);
         assert!(slow.got.lock().unwrap().is_empty());
-        assert_eq!(answer.try_recv().unwrap().taken_back, 3);
+        assert_eq!(answer.try_recv().unwrap().unwrap().taken_back, 3);
     }
 
     #[test]
@@ -597,11 +611,11 @@ mod tests {
         drop(cancel);
         turn(&mut queue, &mut sink);
         let taken_back = Written { taken: 0, taken_back: 6, mark: 10, input_ended: false };
-        assert_eq!(answer.try_recv().unwrap(), taken_back);
+        assert_eq!(answer.try_recv().unwrap().unwrap(), taken_back);
         *slow.room.lock().unwrap() = 100;
         turn(&mut queue, &mut sink);
         assert_eq!(*slow.got.lock().unwrap(), b"stuckthird");
-        assert_eq!(later.try_recv().unwrap().taken, 5);
+        assert_eq!(later.try_recv().unwrap().unwrap().taken, 5);
     }
 
     #[test]
@@ -629,6 +643,6 @@ mod tests {
         queue.push(first);
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(queue.poll_write(&mut cx, &mut None, 5, &mut |_| false), InputStep::Ended);
-        assert!(answer.try_recv().unwrap().input_ended);
+        assert!(answer.try_recv().unwrap().unwrap().input_ended);
     }
 }

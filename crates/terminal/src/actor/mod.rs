@@ -9,6 +9,7 @@ mod command;
 mod dispatch;
 mod input;
 mod limits;
+mod line;
 mod look;
 mod mail;
 mod output;
@@ -239,8 +240,13 @@ impl Actor {
     fn follow(&mut self, command: Command) {
         match command {
             Command::Type { typed, cancelled, reply, place } => {
+                let tty = self.control.tty_state();
+                if let Err(refused) = self.queue.line().check(tty.as_ref(), &typed.bytes) {
+                    let _gone = reply.send(Err(refused));
+                    return;
+                }
                 if typed.bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
-                    && self.control.tty_state().is_some_and(|tty| !tty.line_mode)
+                    && tty.is_some_and(|tty| !tty.line_mode)
                 {
                     self.answers.line_entered();
                 }

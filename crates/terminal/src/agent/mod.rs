@@ -71,7 +71,9 @@ pub enum ShellIs {
     /// The agent is gone: nothing is typed.
     #[default]
     Foreign,
-    /// It is the agent.
+    /// Nobody knows: the program is of no known kind.
+    Unknown,
+    /// It is the agent, which works while another group is in the foreground: that of its command.
     TheAgent,
 }
 

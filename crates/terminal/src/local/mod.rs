@@ -319,7 +319,7 @@ fn wire(
         _copies: copies.clone(),
     };
     let cannot_watch = |error| errors::spawn_failed("cannot watch the program's streams", &error);
-    let watched = |fd: OwnedFd| Ok(Arc::new(WatchedFd::new(fd, Interest::READABLE | Interest::WRITABLE)?));
+    let watched = |fd: OwnedFd| Ok(Arc::new(WatchedFd::new(fd, Interest::READABLE)?));
     let (source, sink): (_, Option<Box<dyn Sink>>) = match ends {
         Ends::Tty(master) => {
             let master = watched(master).map_err(cannot_watch)?;

@@ -5,9 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, SpecialCodeIndex, Termios};
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFdReadyGuard;
 
 use crate::backend::{ControlError, Sink, Source};
 use crate::sys;
@@ -76,7 +78,11 @@ impl Source for FdSource {
 
 /// Writes to a master.
 pub(super) struct TtySink {
+    /// Watched for output alone: a master that is watched for room as well wakes its server twice for everything that
+    /// is typed, when the program reads it and when it answers.
     fd: Arc<WatchedFd>,
+    /// A copy of it that is watched for room, while it takes nothing.
+    room: Option<WatchedFd>,
     closing: Closing,
 }
 
@@ -93,7 +99,7 @@ enum Closing {
 
 impl TtySink {
     pub(super) const fn new(fd: Arc<WatchedFd>) -> Self {
-        Self { fd, closing: Closing::Open }
+        Self { fd, room: None, closing: Closing::Open }
     }
 
     /// The character that ends the input.
@@ -111,7 +117,7 @@ impl Sink for TtySink {
         if !matches!(self.closing, Closing::Open) {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        poll_write(&self.fd, cx, bytes)
+        poll_type(&self.fd, &mut self.room, cx, bytes)
     }
 
     /// Types the end-of-file character twice. The first one hands over a line that was begun, and is the end of
@@ -123,7 +129,7 @@ impl Sink for TtySink {
                 Closing::Closed => return Poll::Ready(Err(ControlError::StdinClosed)),
                 Closing::Open => self.closing = Closing::Typing { eof: self.eof_character()?, left: 2 },
                 Closing::Typing { eof, left } => {
-                    let typed = ready!(poll_write(&self.fd, cx, &[*eof; 2][..*left]));
+                    let typed = ready!(poll_type(&self.fd, &mut self.room, cx, &[*eof; 2][..*left]));
                     *left -= typed.map_err(|error| match error.kind() {
                         io::ErrorKind::BrokenPipe => ControlError::Exited,
                         _ => os("end the input", &error),
@@ -183,22 +189,72 @@ impl Sink for PipeSink {
     }
 }
 
-/// Writes what is taken without waiting. A reader that is gone for good is a broken pipe, on a tty too.
+/// Writes what a master takes without waiting. That nobody can read it any more is a broken pipe.
+fn poll_type(
+    master: &WatchedFd,
+    room: &mut Option<WatchedFd>,
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+) -> Poll<io::Result<usize>> {
+    if bytes.is_empty() {
+        return Poll::Ready(Ok(0));
+    }
+    // A master goes on taking bytes when the last process that could read them has gone.
+    if is_hung_up(master)? {
+        return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+    }
+    loop {
+        let ready = match room {
+            Some(room) => Some(ready!(room.poll_write_ready(cx))?),
+            None => None,
+        };
+        if ready.as_ref().is_some_and(|ready| ready.ready().is_write_closed()) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        match rustix::io::write(master.get_ref(), bytes) {
+            // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
+            Err(Errno::AGAIN) | Ok(0) => match ready {
+                Some(mut ready) => ready.clear_ready(),
+                None => {
+                    let copy = master.get_ref().try_clone()?;
+                    *room = Some(WatchedFd::new(copy, Interest::WRITABLE)?);
+                }
+            },
+            Err(Errno::INTR) => {}
+            Err(Errno::IO | Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            other => {
+                *room = None;
+                return Poll::Ready(Ok(other?));
+            }
+        }
+    }
+}
+
+/// Whether no process has the slave of this master open.
+fn is_hung_up(master: &WatchedFd) -> io::Result<bool> {
+    let mut looked = [PollFd::new(master.get_ref(), PollFlags::empty())];
+    rustix::event::poll(&mut looked, Some(&Timespec::default()))?;
+    Ok(looked[0].revents().contains(PollFlags::HUP))
+}
+
+/// Writes what a pipe takes without waiting. A reader that is gone for good is a broken pipe.
+///
+/// It is tried before the runtime is asked, which may not know yet that there is room.
 fn poll_write(fd: &WatchedFd, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
     if bytes.is_empty() {
         return Poll::Ready(Ok(0));
     }
+    let mut ready: Option<AsyncFdReadyGuard<'_, OwnedFd>> = None;
     loop {
-        let mut ready = ready!(fd.poll_write_ready(cx))?;
-        // A master goes on taking bytes when the last process that could read them has gone.
-        if ready.ready().is_write_closed() {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
-        }
-        match rustix::io::write(ready.get_inner(), bytes) {
-            // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
-            Err(Errno::AGAIN) | Ok(0) => ready.clear_ready(),
+        match rustix::io::write(fd.get_ref(), bytes) {
+            Err(Errno::AGAIN) => {
+                if let Some(mut was_ready) = ready.take() {
+                    was_ready.clear_ready();
+                }
+                ready = Some(ready!(fd.poll_write_ready(cx))?);
+            }
             Err(Errno::INTR) => {}
-            Err(Errno::IO | Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            Err(Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
             other => return Poll::Ready(Ok(other?)),
         }
     }

@@ -1,7 +1,7 @@
 //! Typing, its limits, and its end.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use ptyard_core::Exit;
@@ -38,6 +38,17 @@ async fn case_e04_a_program_that_reads_raw_keys_has_no_end_of_input() {
     assert_eq!(program.close().await, Err(ControlError::RawMode));
     program.write(b"still open").await;
     program.read_until("still open").await;
+}
+
+#[tokio::test]
+async fn the_first_bytes_are_taken_before_the_runtime_has_heard_of_any_room() {
+    for io in [TTY, PIPES_WITH_STDIN] {
+        let mut program = Program::run(&["cat"], io).await;
+        let sink = program.sink.as_mut().unwrap();
+        // A write whose deadline has passed is tried once, and has nothing else to go by.
+        let taken = sink.poll_write(&mut Context::from_waker(Waker::noop()), b"hello\n");
+        assert!(matches!(taken, Poll::Ready(Ok(6))), "{taken:?} {io:?}");
+    }
 }
 
 #[tokio::test]

@@ -30,11 +30,10 @@ fn recipe(provider: &Provider) -> Recipe {
             PasteBrackets::Never => Brackets::Never,
         },
         pause: Duration::from_millis(input.enter_delay_ms),
-        // A program of no known kind may well be a shell.
-        shell: if matches!(provider.id(), SHELL | super::launch::GENERIC) {
-            ShellIs::TheAgent
-        } else {
-            ShellIs::Foreign
+        shell: match provider.id() {
+            SHELL => ShellIs::TheAgent,
+            super::launch::GENERIC => ShellIs::Unknown,
+            _ => ShellIs::Foreign,
         },
         interrupt: keys(provider),
         ..Recipe::default()

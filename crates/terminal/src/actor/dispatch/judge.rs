@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{Event, Evidence, Position, Sight, Source};
+use ptyard_core::turn::{Event, Evidence, Position, Rule, Sight, Source, Status};
 use ptyard_screen::{Scanner, Signal};
 
 use super::super::Actor;
-use crate::agent::sight;
+use crate::agent::{ShellIs, sight};
+use crate::backend::TtyState;
 
 /// Quiet after output before the screen is judged: 50 ms. Programs draw a frame in a few writes; a frame that is half
 /// drawn shows a state that never was.
@@ -15,6 +16,9 @@ const QUIET: Duration = Duration::from_millis(50);
 
 /// The longest that output which never rests puts off the judgement: 250 ms. A spinner must not hide that it spins.
 const LONGEST: Duration = Duration::from_millis(250);
+
+/// A shell that runs a command works, whatever stands on the screen.
+const COMMAND_RUNS: Rule = Rule::named("foreground.command");
 
 /// Most bytes of an earlier log that are searched for reports and titles: a few milliseconds.
 const READ_AGAIN_BYTES: u64 = 8 << 20;
@@ -102,9 +106,15 @@ impl Actor {
         if matches!(sight, Sight::Ours(_)) {
             attended.clocks.echoed_at.get_or_insert(now);
         }
+        let runs_a_command = attended.recipe.shell == ShellIs::TheAgent
+            && self.control.tty_state().is_some_and(|tty| attended.seen.runs_a_command(tty));
         let mut news = Vec::new();
         for mut evidence in verdict.evidence {
             if evidence.source == Source::Screen {
+                // A command can print what looks like a prompt; the kernel knows whose turn it is.
+                if runs_a_command && evidence.status.is_ready() {
+                    (evidence.status, evidence.rule) = (Status::Processing, COMMAND_RUNS);
+                }
                 let at = Position::Offset(attended.seen.offset);
                 evidence = evidence.seeing_at(sight, at);
             }
@@ -121,6 +131,13 @@ fn attended_verdict_due(actor: &Actor, now: Moment) -> bool {
 }
 
 impl super::Seen {
+    /// Whether a shell runs a command, by what the kernel knows of its tty: another group is in the foreground, or the
+    /// settings are not those of the shell's line editor, if it has one. What it runs itself has no group of its own.
+    fn runs_a_command(&mut self, tty: TtyState) -> bool {
+        self.has_line_editor |= tty.line_editor;
+        !tty.program_in_foreground || (self.has_line_editor && !tty.line_editor)
+    }
+
     /// Whether this was not told already, word for word; notes that it is told now.
     fn is_news(&mut self, evidence: &Evidence) -> bool {
         match self.told.iter_mut().find(|told| told.source == evidence.source) {

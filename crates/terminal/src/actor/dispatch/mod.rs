@@ -55,6 +55,8 @@ struct Seen {
     end: u64,
     /// What was told of each source last.
     told: Vec<Evidence>,
+    /// The tty was seen in the settings of a line editor.
+    has_line_editor: bool,
 }
 
 /// Moments that are waited for.
@@ -247,7 +249,7 @@ impl Actor {
     /// Who reads what is typed.
     fn foreground(&mut self) -> Foreground {
         let Some(attended) = &self.attended else { return Foreground::Agent };
-        if attended.recipe.shell == crate::agent::ShellIs::TheAgent {
+        if attended.recipe.shell != crate::agent::ShellIs::Foreign {
             return Foreground::Agent;
         }
         match self.control.foreground_command() {
