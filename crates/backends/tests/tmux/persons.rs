@@ -43,6 +43,12 @@ async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
     }
 }
 
+/// Begins to write, and does not wait for what was taken.
+async fn begin(sink: &mut dyn Sink, bytes: &[u8]) {
+    let tried = poll_fn(|cx| Poll::Ready(sink.poll_write(cx, bytes).is_pending())).await;
+    assert!(tried, "tmux has answered by now");
+}
+
 pub(crate) async fn exit(program: &mut Started) -> Exit {
     let Started { source, control, .. } = program;
     let mut room = [0; 4096];
@@ -120,7 +126,7 @@ async fn law_09_what_a_program_answers_is_from_after_the_write_that_it_answers()
     let mut program = backend.start(spec(&["sh", "-c", script])).await.unwrap();
     read_until(&mut program, "ready\r\n").await;
     let mut sink = program.sink.take().unwrap();
-    poll_fn(|cx| Poll::Ready(assert!(sink.poll_write(cx, b"a\r").is_pending()))).await;
+    begin(&mut *sink, b"a\r").await;
     assert!(sink.is_under_way());
     assert_eq!(read_until(&mut program, "789").await, "0123456789");
     assert_eq!(soon("the write", poll_fn(|cx| sink.poll_write(cx, b"a\r"))).await.unwrap(), 2);
@@ -135,7 +141,7 @@ async fn a_write_that_is_given_up_takes_nothing_from_the_next_one() {
         backend.start(spec(&["sh", "-c", "echo ready; read -r line; echo got-$line"])).await.unwrap();
     read_until(&mut program, "ready").await;
     let mut sink = program.sink.take().unwrap();
-    poll_fn(|cx| Poll::Ready(assert!(sink.poll_write(cx, b"one-").is_pending()))).await;
+    begin(&mut *sink, b"one-").await;
     write(&mut *sink, b"other\r").await;
     read_until(&mut program, "got-one-other").await;
 }

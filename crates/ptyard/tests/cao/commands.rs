@@ -79,7 +79,7 @@ fn a_person_attaches_with_tmux_types_and_detaches() {
 #[test]
 fn without_tmux_a_launch_says_what_to_do() {
     // Nothing but the agents is in it.
-    let Some(site) = Site::start_with_path(String::new()) else { return };
+    let Some(site) = Site::start_with_path("") else { return };
     let told = site.cao_refused(&["launch", "--agents", "helper", "--headless", "--auto-approve"]);
     assert!(told.contains("install tmux"), "{told}");
     assert_eq!(site.get("/sessions"), serde_json::json!([]));

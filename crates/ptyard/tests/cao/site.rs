@@ -60,11 +60,11 @@ impl Site {
             );
             return None;
         }
-        Self::start_with_path(std::env::var("PATH").unwrap())
+        Self::start_with_path(&std::env::var("PATH").unwrap())
     }
 
     /// The same, with a server that finds only what is in this path.
-    pub(crate) fn start_with_path(path: String) -> Option<Self> {
+    pub(crate) fn start_with_path(path: &str) -> Option<Self> {
         let programs = package::programs()?;
         let dir = tempfile::tempdir().unwrap();
         for part in ["state/providers", "cao/agent-store", "bin"] {

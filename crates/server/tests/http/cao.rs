@@ -260,6 +260,17 @@ async fn flows_are_added_paused_and_forgotten() {
     assert_eq!(added.status.as_u16(), 201, "{:?}", added.body);
     let flow = get(&site, "/flows/nightly").await;
     assert_eq!((&flow["schedule"], &flow["enabled"]), (&json!("0 3 * * *"), &json!(true)));
+    // Its agents work where CAO's clients see them.
+    let (_, ran) = call(&site, Method::POST, "/flows/nightly/run").await;
+    assert_eq!(ran["executed"], true, "{ran}");
+    soon("the session of the flow", async {
+        while get(&site, "/sessions").await[0]["name"] != "cao-flow-nightly" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let terminals = get(&site, "/sessions/cao-flow-nightly/terminals").await;
+    assert_eq!(terminals[0]["agent_profile"], "sheller", "{terminals}");
     let bad = json!({"name": "bad", "schedule": "never", "agent_profile": "sheller", "prompt_template": "x"});
     assert_eq!(call_from(&site, Method::POST, "/flows", &bad, None).await.status.as_u16(), 404);
     call(&site, Method::POST, "/flows/nightly/disable").await;
