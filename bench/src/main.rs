@@ -12,6 +12,7 @@ mod cases;
 mod corpus;
 mod forks;
 mod peers;
+mod placement;
 mod procfs;
 mod quiet;
 mod report;

@@ -7,6 +7,10 @@
     doc = "| [`docker`] | `docker:IMAGE`, `docker:container=NAME` | the engine's API |"
 )]
 #![cfg_attr(
+    feature = "blaxel",
+    doc = "| [`blaxel`] | `blaxel`, `blaxel:IMAGE`, `blaxel:sandbox=NAME` | the vendor's API and its terminals |"
+)]
+#![cfg_attr(
     feature = "cloudflare",
     doc = "| [`cloudflare`] | `cloudflare`, `cloudflare:sandbox=ID` | the vendor's bridge and its terminals |"
 )]
@@ -40,6 +44,8 @@
 //! 3. A broken connection is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
+#[cfg(feature = "blaxel")]
+pub mod blaxel;
 #[cfg(feature = "cloudflare")]
 pub mod cloudflare;
 #[cfg(feature = "daytona")]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ptyard_backends::blaxel::{self, Blaxel};
 use ptyard_backends::cloudflare::{self, Cloudflare};
 use ptyard_backends::daytona::{self, Daytona};
 use ptyard_backends::docker::{Address, AddressError, Docker};
@@ -36,7 +37,9 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
     backends.push(Arc::new(herdr(state)));
     backends.push(Arc::new(daytona()));
     backends.push(Arc::new(modal()));
-    backends.push(Arc::new(cloudflare().remembering(state.dir().join("made").join("cloudflare"))));
+    let made = |vendor: &str| state.dir().join("made").join(vendor);
+    backends.push(Arc::new(cloudflare().remembering(made("cloudflare"))));
+    backends.push(Arc::new(blaxel().remembering(made("blaxel"))));
     match docker() {
         Ok(docker) => backends.push(Arc::new(docker.marked(mark))),
         Err(error) => tracing::warn!(%error, "there is no docker backend"),
@@ -95,6 +98,11 @@ pub(crate) fn daytona() -> Daytona {
 /// Modal, as its usual variables say. Whether there is a token is seen when it is needed.
 pub(crate) fn modal() -> Modal {
     Modal::new(modal::Settings::from_variables(environment::variable))
+}
+
+/// Blaxel, as its usual variables say. Whether there is a key is seen when it is needed.
+pub(crate) fn blaxel() -> Blaxel {
+    Blaxel::new(blaxel::Settings::from_variables(environment::variable))
 }
 
 /// Cloudflare, as its usual variables say. Whether there is a bridge is seen when it is needed.

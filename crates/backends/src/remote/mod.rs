@@ -6,7 +6,7 @@ pub(crate) mod control;
 pub mod credentials;
 pub(crate) mod http;
 pub(crate) mod input;
-#[cfg(feature = "cloudflare")]
+#[cfg(any(feature = "blaxel", feature = "cloudflare"))]
 pub(crate) mod ledger;
 pub(crate) mod lodging;
 pub(crate) mod output;

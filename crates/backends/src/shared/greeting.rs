@@ -40,8 +40,8 @@ pub(crate) struct Greeting {
 }
 
 /// How what is said begins and ends, for the shell's `printf`.
-const BEGIN: &str = r"\033]7777;";
-const END: &str = r"\007";
+pub(crate) const BEGIN: &str = r"\033]7777;";
+pub(crate) const END: &str = r"\007";
 
 /// Most that may come before the program does: banners and messages of the day.
 const MOST_HEARD: usize = 256 << 10;
@@ -75,14 +75,16 @@ impl Greeting {
         then: Afterwards,
         far: Far,
     ) -> Result<Self, StartError> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random)
-            .map_err(|error| start_error(ErrorCode::Internal, format!("no random bytes: {error}")))?;
-        let word = random.iter().fold("ptyard-".to_owned(), |mut word, byte| {
-            let _infallible = write!(word, "{byte:02x}");
-            word
-        });
+        let word = any_word()?;
         let script = script(&word, spec, env, then, far)?;
+        Ok(Self { word, script, heard: Vec::new() })
+    }
+
+    /// One whose shell does what `script` says of the word, instead of running the program.
+    #[cfg(feature = "blaxel")]
+    pub(crate) fn handing_over(script: impl FnOnce(&str) -> String) -> Result<Self, StartError> {
+        let word = any_word()?;
+        let script = script(&word);
         Ok(Self { word, script, heard: Vec::new() })
     }
 
@@ -145,6 +147,8 @@ impl Greeting {
                 let code = match said.as_str() {
                     "cwd" => ErrorCode::CwdNotFound,
                     "missing" => ErrorCode::ProgramNotFound,
+                    "denied" => ErrorCode::ProgramNotExecutable,
+                    "bare" => ErrorCode::Unsupported,
                     _ => ErrorCode::SpawnFailed,
                 };
                 Some(Said::Refused(start_error(code, format!("there: {}", meaning(code)))))
@@ -164,8 +168,23 @@ fn meaning(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::CwdNotFound => "the working directory cannot be entered",
         ErrorCode::ProgramNotFound => "the program is not found",
+        ErrorCode::ProgramNotExecutable => "the program cannot be executed",
+        ErrorCode::Unsupported => {
+            "programs are carried by python3, which is not found; use an image that has it"
+        }
         _ => "the shell cannot start the program",
     }
+}
+
+/// A word that nobody else says.
+fn any_word() -> Result<String, StartError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| start_error(ErrorCode::Internal, format!("no random bytes: {error}")))?;
+    Ok(random.iter().fold("ptyard-".to_owned(), |mut word, byte| {
+        let _infallible = write!(word, "{byte:02x}");
+        word
+    }))
 }
 
 pub(crate) fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {

@@ -78,6 +78,7 @@ async fn everything(place: &Place) -> Vec<Check> {
         daytona().await,
         modal().await,
         cloudflare().await,
+        blaxel().await,
     ]
 }
 
@@ -93,6 +94,7 @@ async fn asked_for(place: &Place, backend: &str) -> Check {
         "daytona" => daytona().await,
         "modal" => modal().await,
         "cloudflare" => cloudflare().await,
+        "blaxel" => blaxel().await,
         "local" => return good(NAME, "local is this machine"),
         other => return problem(NAME, format!("{other}: there is no such backend")),
     };
@@ -289,6 +291,11 @@ async fn daytona() -> Check {
 /// Nothing is asked of the vendor by who has no token for it.
 async fn modal() -> Check {
     elsewhere("modal", places::modal().version()).await
+}
+
+/// Nothing is asked of the vendor by who has no key for it.
+async fn blaxel() -> Check {
+    elsewhere("blaxel", places::blaxel().version()).await
 }
 
 /// Nothing is asked of the vendor by who has no bridge to it.

@@ -7,8 +7,9 @@ use ptyard_core::{Exit, Size};
 use ptyard_screen::View;
 use tokio::sync::oneshot;
 
-use super::input::{Place, Typed, Written};
+use super::input::Place;
 use super::line::LineTooLong;
+use super::typing::{Typed, Written};
 use crate::agent::{Agent, DispatchError, Haste, Mail, TurnEvents};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 

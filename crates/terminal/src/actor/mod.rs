@@ -7,24 +7,26 @@
 mod answer;
 mod command;
 mod dispatch;
+mod ending;
 mod input;
 mod limits;
 mod line;
 mod look;
 mod mail;
+mod obey;
 mod output;
 mod resume;
+mod typing;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use ptyard_core::end::{EndRule, EndStep};
+use ptyard_core::Moment;
+use ptyard_core::end::EndRule;
 use ptyard_core::turn::{Evidence, StatusReport};
-use ptyard_core::{Cause, Exit, Moment, Size};
-use ptyard_screen::{Modes, Scanner};
+use ptyard_screen::Scanner;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Sleep;
 
@@ -32,27 +34,19 @@ use self::answer::{Answers, Asker};
 pub(crate) use self::command::Command;
 pub use self::command::{Killed, KilledBy, Look};
 use self::dispatch::Attended;
-use self::input::{InputQueue, Job};
+use self::input::InputQueue;
 pub(crate) use self::input::{Place, QUEUE_JOBS};
-pub use self::input::{Typed, Written};
 use self::limits::LimitWatch;
 pub use self::limits::TimeLimits;
 use self::look::Looks;
 pub use self::look::Run;
 pub(crate) use self::look::rebuild;
-use crate::backend::{
-    BoxFuture, Control, ControlError, Io, KillReport, Questions, Removal, Signal, Sink, Source, Started,
-    Target,
-};
+pub use self::typing::{Typed, Written};
+use crate::backend::{BoxFuture, Control, Io, KillReport, Questions, Sink, Source, Started};
 use crate::clock::Clock;
-use crate::intent::Intent;
 use crate::log::{LogReader, LogWriter};
-use crate::observed::{Observer, SharedObserved, TerminalEvent};
-use crate::progress::{Progress, Sealed};
-use crate::sizes;
-
-/// Most commands handled in one turn, so that output and commands cannot starve each other.
-const COMMANDS_PER_TURN: usize = 16;
+use crate::observed::{Observer, SharedObserved};
+use crate::progress::Progress;
 
 /// The actor's state.
 ///
@@ -223,244 +217,11 @@ impl Actor {
         }
     }
 
-    fn poll_commands(&mut self, cx: &mut Context<'_>) {
-        for _ in 0..COMMANDS_PER_TURN {
-            match self.commands.poll_recv(cx) {
-                Poll::Pending => return,
-                Poll::Ready(Some(command)) => self.follow(command),
-                Poll::Ready(None) => {
-                    self.close();
-                    return;
-                }
-            }
-        }
-        cx.waker().wake_by_ref();
-    }
-
-    fn follow(&mut self, command: Command) {
-        match command {
-            Command::Type { typed, cancelled, reply, place } => {
-                let tty = self.control.tty_state();
-                if let Err(refused) = self.queue.line().check(tty.as_ref(), &typed.bytes) {
-                    let _gone = reply.send(Err(refused));
-                    return;
-                }
-                if typed.bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'))
-                    && tty.is_some_and(|tty| !tty.line_mode)
-                {
-                    self.answers.line_entered();
-                }
-                self.typed();
-                self.queue.push(Job::new(typed, cancelled, reply, place));
-            }
-            Command::CloseStdin { reply, .. } if self.now.sealed.is_some() => {
-                let _gone = reply.send(Err(ControlError::Exited));
-            }
-            Command::CloseStdin { reply, place } => self.queue.push(Job::Close(reply, place)),
-            Command::Resize { size, reply } => {
-                let resized = self.resize(size);
-                self.publish();
-                let _gone = reply.send(resized);
-            }
-            Command::Signal { signal, target, reply } => {
-                let _gone = reply.send(self.signal(signal, target));
-            }
-            Command::Kill { grace, by, reply } => self.kill(grace, by, Some(reply)),
-            Command::Look { scrollback, reply } => self.looks.ask(scrollback, reply),
-            Command::TtyState { reply } => {
-                let _gone = reply.send(self.control.tty_state());
-            }
-            Command::Modes { reply } => {
-                let _gone = reply.send(self.modes());
-            }
-            Command::Attend { agent, reply } => {
-                let _gone = reply.send(self.attend(*agent, self.clock.now()));
-            }
-            Command::Dispatch { mail, reply } => {
-                self.typed();
-                self.offer(mail, reply);
-            }
-            Command::Hurry { haste } => self.hurry(haste, self.clock.now()),
-            Command::ResetTurns { reply } => {
-                self.reset_turns(self.clock.now());
-                let _gone = reply.send(());
-            }
-            Command::Explain { reply } => {
-                let _gone = reply.send(self.explain(self.clock.now()));
-            }
-            Command::Close => self.close(),
-        }
-    }
-
-    fn signal(&mut self, signal: Signal, target: Target) -> Result<(), ControlError> {
-        if self.now.sealed.is_some() {
-            return Err(ControlError::Exited);
-        }
-        // The group in the foreground is the program's own unless it gave the foreground to another.
-        let reaches_program =
-            target == Target::Program || self.control.tty_state().is_none_or(|tty| tty.program_in_foreground);
-        self.control.signal(signal, target)?;
-        if reaches_program {
-            self.signalled = Some(signal.0);
-            self.note(&Intent::Signal(signal.0));
-        }
-        Ok(())
-    }
-
-    fn resize(&mut self, size: Size) -> Result<(), ControlError> {
-        if self.now.sealed.is_some() {
-            return Err(ControlError::Exited);
-        }
-        self.control.resize(size)?;
-        self.resized(size);
-        Ok(())
-    }
-
-    /// Follows a size that somebody else has set.
-    fn poll_size(&mut self, cx: &mut Context<'_>) {
-        while let Poll::Ready(size) = self.control.poll_size(cx) {
-            if size != self.now.size && self.now.sealed.is_none() {
-                self.resized(size);
-            }
-        }
-    }
-
-    fn resized(&mut self, size: Size) {
-        self.now.size = size;
-        self.observed.lock().sizes.push((self.now.end, size));
-        if let Err(error) = sizes::note(self.reader.dir(), self.now.end, size) {
-            tracing::warn!(%error, "a size is not written down: a screen after a restart may be wrong");
-        }
-        self.observer.event(TerminalEvent::Resized(size));
-    }
-
-    /// The modes in force for whoever reads now. A program that was killed leaves its request for bracketed paste
-    /// behind: it does not hold for another group in the foreground, nor in line mode, where nobody reads brackets.
-    fn modes(&mut self) -> Modes {
-        let mut modes = self.scanner.modes().clone();
-        if modes.bracketed_paste
-            && let Some(tty) = self.control.tty_state()
-        {
-            let (_, asker) = self.paste_asked;
-            modes.bracketed_paste = !tty.line_mode && (asker.is_none() || asker == tty.foreground_group);
-        }
-        modes
-    }
-
-    fn kill(&mut self, grace: Duration, by: KilledBy, reply: Option<oneshot::Sender<Killed>>) {
-        if !self.end.is_reaped() {
-            let by = self.killed_by.get_or_insert(by).clone();
-            self.note(&Intent::Kill(by));
-        }
-        let kill = self.control.kill(grace);
-        self.kills.push((kill, reply));
-    }
-
-    /// Writes down what was done, for the next server. A program that nobody can take over needs no note, but whether
-    /// it is one is not known here.
-    fn note(&self, intent: &Intent) {
-        if let Err(error) = intent.note(self.reader.dir()) {
-            tracing::debug!(%error, "what may end a program is not written down");
-        }
-    }
-
-    fn close(&mut self) {
-        if !self.closing {
-            self.closing = true;
-            self.commands.close();
-            let is_left = !self.end.is_reaped() || self.control.descendants() > 0;
-            if is_left && self.control.removal() == Removal::Ends {
-                self.kill(Duration::ZERO, KilledBy("remove"), None);
-            }
-        }
-    }
-
     fn poll_input(&mut self, cx: &mut Context<'_>) {
         if !self.queue.is_empty() {
             let control = &mut self.control;
             let is_gone = &mut |asker: Asker| control.tty_state().is_none_or(|tty| asker.is_gone(&tty));
             self.queue.poll_write(cx, &mut self.sink, self.now.end, is_gone);
-        }
-    }
-
-    fn poll_exit(&mut self, cx: &mut Context<'_>, now: Moment) {
-        if self.end.is_reaped() {
-            return;
-        }
-        if let Poll::Ready(exit) = self.control.poll_exit(cx) {
-            let exit = self.with_our_cause(exit);
-            self.limits_saw(&exit);
-            self.end.exited(exit, now);
-            // Bytes written right before the exit may have come in after this turn's reading.
-            self.poll_output(cx, now);
-        }
-    }
-
-    /// An end that we caused carries our name.
-    fn with_our_cause(&self, mut exit: Exit) -> Exit {
-        if let Some(by) = &self.killed_by {
-            exit.cause = Cause::Killed;
-            exit.by = Some(by.0.to_owned());
-        } else if exit.signal.is_some() && exit.signal == self.signalled {
-            exit.cause = Cause::Killed;
-            exit.by = Some("signal".to_owned());
-        }
-        exit
-    }
-
-    fn poll_kills(&mut self, cx: &mut Context<'_>) {
-        let mut done = Vec::new();
-        self.kills.retain_mut(|(kill, reply)| match kill.as_mut().poll(cx) {
-            Poll::Pending => true,
-            Poll::Ready(report) => {
-                done.extend(reply.take().map(|reply| (report, reply)));
-                false
-            }
-        });
-        self.killed.extend(done);
-    }
-
-    /// Reports the end once the end rule says so, and the kills that waited for it.
-    fn poll_end(&mut self, now: Moment) {
-        if let Some(exit) = self.end_now(now) {
-            self.queue.end_all(self.now.end);
-            self.sink = None;
-            // A server before this one that sealed it told of it, too, or left a gap that readers are told of.
-            let is_news = !self.log.is_sealed();
-            self.log.seal(&serde_json::to_string(&exit).unwrap_or_default());
-            self.now.sealed = Some(Sealed { exit: exit.clone(), end: self.now.end, at: now });
-            if is_news {
-                self.observer.event(TerminalEvent::Exited(exit, now));
-            }
-            self.agent_exited(now);
-        }
-        let exit = self.now.sealed.as_ref().map(|sealed| sealed.exit.clone());
-        if exit.is_some() || self.killed.iter().any(|(report, _)| !report.survivors.is_empty()) {
-            // Whoever is answered, on another thread, finds it published.
-            if !self.killed.is_empty() {
-                self.publish();
-            }
-            for (report, reply) in self.killed.drain(..) {
-                let _gone = reply.send(Killed { report, exit: exit.clone() });
-            }
-        }
-    }
-
-    /// The end, in the turn in which it can be reported.
-    fn end_now(&mut self, now: Moment) -> Option<Exit> {
-        // While the log holds reading back, quiet means nothing.
-        if self.now.sealed.is_some() || !self.end.is_reaped() || (self.held_back.is_some() && !self.closing) {
-            return None;
-        }
-        match self.end.look(now, self.control.descendants()) {
-            EndStep::Seal(exit) => {
-                self.end_look = None;
-                Some(exit)
-            }
-            EndStep::Wait(until) => {
-                self.end_look = until;
-                None
-            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! Each is held to the vendor's wire by the vendor's own published client (`crates/backends/tests`), and can be told to
 //! do what networks and vendors do to clients: cut streams, split messages anywhere, refuse, lose an answer.
 
+pub mod blaxel;
 pub mod chance;
 pub mod client;
 pub mod cloudflare;

@@ -1,0 +1,232 @@
+//! The way of a start.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ptyard_core::{ErrorCode, TerminalId};
+use ptyard_terminal::backend::{Earlier, Io, Orphan, Questions, Sink, StartError, StartSpec, Started, Stdin};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::api::Api;
+use super::follow::{Follower, Link, PIECES};
+use super::heard::Heard;
+use super::place::{ORDERS, Place};
+use super::terminal::{carrier_mark, next};
+use super::typed::Typed;
+use super::typist::Typist;
+use super::{Blaxel, Where};
+use crate::remote::control::SandboxControl;
+use crate::remote::http::CallError;
+use crate::remote::input::Input;
+use crate::remote::ledger::Ledger;
+use crate::remote::lodging::{Guarded, Lodger, Lodging};
+use crate::remote::output::Output;
+use crate::shared::fate::Fate;
+use crate::shared::greeting::{BEGIN, END, Greeting, Said, quoted};
+use crate::shared::start_error;
+
+/// What runs a program and carries its bytes.
+const CARRIER: &str = include_str!("carrier.py");
+
+/// How long a shell may take to greet, and the carrier to start the program.
+const GREETING_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long the sandbox of a program of an earlier server is looked for, and the pause between two looks.
+const SEARCH_LIMIT: Duration = Duration::from_secs(60);
+const SEARCH_PAUSE: Duration = Duration::from_secs(2);
+
+/// What the shell does when it was greeted: it becomes the carrier.
+fn script(id: TerminalId, word: &str) -> String {
+    let ((variable, value), carrier) = (carrier_mark(id), quoted(CARRIER));
+    format!(
+        "export {variable}={value}\n\
+         command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
+         exec python3 -I -S -c {carrier} {word}\n"
+    )
+}
+
+/// What the carrier is to start, as one line. It goes as input, so nothing of it stands among arguments.
+fn order(spec: &StartSpec, alone: Duration) -> String {
+    let (io, size) = match spec.io {
+        Io::Tty(size) => ("tty", size),
+        Io::Pipes(Stdin::Null) => ("null", spec.io.size()),
+        Io::Pipes(Stdin::Pipe) => ("pipe", spec.io.size()),
+    };
+    let order = json!({
+        "id": spec.id.to_string(),
+        "argv": spec.argv,
+        "env": spec.env,
+        "cwd": spec.cwd.to_string_lossy(),
+        "io": io,
+        "cols": size.cols(),
+        "rows": size.rows(),
+        "alone": alone.as_secs_f64(),
+    });
+    STANDARD.encode(order.to_string()) + "\n"
+}
+
+fn check(spec: &StartSpec) -> Result<(), StartError> {
+    let has_nul = |text: &String| text.contains('\0');
+    let is_bad_name = |name: &String| name.is_empty() || name.contains(['=', '\0']);
+    if spec.argv.is_empty() || spec.argv.iter().any(has_nul) {
+        return Err(start_error(
+            ErrorCode::InvalidArgument,
+            "an argument list is empty or holds a NUL character",
+        ));
+    }
+    match spec.env.iter().find(|(name, value)| is_bad_name(name) || has_nul(value)) {
+        Some((name, _)) => {
+            let message = format!("{name:?} cannot be a variable");
+            Err(start_error(ErrorCode::InvalidArgument, message))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn start(
+    api: &Api,
+    ledger: &Ledger,
+    place: &Where,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
+    let (_none, unheld) =
+        spec.ceilings.split(|_| Some("a sandbox's limits are those of its image".to_owned()))?;
+    check(&spec)?;
+    let greeting = Greeting::handing_over(|word| script(spec.id, word))?;
+    let of_sandbox = |error: CallError| error.of_start("the sandbox");
+    let (whose, name) = place.whose(spec.id);
+    let (finder, mut place_there) = Place::awaited(api, ledger, &name, whose);
+    place_there.note(spec.id).await.map_err(of_sandbox)?;
+    let guarded = Guarded::new(place_there.clone(), spec.id);
+    let sandbox = match place {
+        Where::Own(image) => api.make(image.as_deref(), spec.id).await,
+        Where::Sandbox(name) => api.find(name).await,
+    };
+    finder.send_replace(Some(sandbox.map_err(of_sandbox)?.into()));
+    let unreachable = |error: CallError| error.of_start("the terminal");
+    let connected = place_there.connect(spec.id, spec.io.size()).await;
+    let mut link = connected.and_then(Link::new).map_err(unreachable)?;
+    let order = order(&spec, api.alone());
+    let greeted = greet(&mut link, greeting, &order);
+    let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
+    let Greeted { pid, rest } = match greeted {
+        Ok(Ok(greeted)) => greeted,
+        Ok(Err(error)) => {
+            let _anyway = link.leave().await;
+            return Err(error);
+        }
+        Err(_) => return Err(start_error(ErrorCode::BackendUnreachable, "the shell there does not answer")),
+    };
+    let mut heard = Heard::default();
+    for line in link.lines.take(&rest) {
+        heard.take(line);
+    }
+    let program = Program { id: spec.id, io: spec.io, pid: Some(pid) };
+    let started = followed(&mut place_there, program, heard, Typed::default(), Some(link));
+    guarded.keep();
+    Ok(Started { unheld, ..started })
+}
+
+/// Takes up what there may be of a terminal of an earlier server. Whether it is there is found out behind.
+pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Earlier> {
+    let Orphan { id, io, logged, .. } = *orphan;
+    let (whose, name) = blaxel.place.whose(id);
+    let (finder, mut place) = Place::awaited(api, &blaxel.ledger, &name, whose);
+    let api = api.clone();
+    tokio::spawn(async move {
+        let until = Instant::now() + SEARCH_LIMIT;
+        loop {
+            match api.find(&name).await {
+                Ok(sandbox) => {
+                    finder.send_replace(Some(sandbox.into()));
+                    return;
+                }
+                Err(error) if error.may_pass() && Instant::now() < until => sleep(SEARCH_PAUSE).await,
+                Err(error) => {
+                    tracing::info!(terminal = %id, %error, "its sandbox is not found");
+                    return;
+                }
+            }
+        }
+    });
+    if orphan.has_ended {
+        // All that may be left of it.
+        tokio::spawn(async move { place.leave(id).await });
+        return None;
+    }
+    let program = Program { id, io, pid: None };
+    let started = followed(&mut place, program, Heard::from(logged), Typed::later(), None);
+    Some(Earlier { id, started, unseen_from: None })
+}
+
+/// A program that runs, or may.
+#[derive(Clone, Copy)]
+struct Program {
+    id: TerminalId,
+    io: Io,
+    pid: Option<u32>,
+}
+
+/// Has a program followed.
+fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, link: Option<Link>) -> Started {
+    let Program { id, io, pid } = program;
+    let (pieces, output) = mpsc::channel(PIECES);
+    let (herald, fate) = Fate::new();
+    let (ask, orders) = mpsc::channel(ORDERS);
+    // Its own place has no orders: it ends when all who have some are gone.
+    let follower =
+        Follower { place: place.clone(), id, orders, pieces: Some(pieces), herald, heard, typed, size: None };
+    tokio::spawn(follower.run(link));
+    place.orders = Some(ask.clone());
+    let sink: Option<Box<dyn Sink>> = match io {
+        Io::Pipes(Stdin::Null) => None,
+        io => Some(Box::new(Input::new(Typist { orders: ask }, io, fate.exit()))),
+    };
+    let lodger = Lodger { id, pid: pid.unwrap_or_default() };
+    Started {
+        source: Box::new(Output::new(output)),
+        sink,
+        control: Box::new(SandboxControl::new(place.clone(), lodger, io, fate)),
+        questions: Questions::Ours,
+        pid,
+        unheld: Vec::new(),
+    }
+}
+
+/// A program that was seen off.
+struct Greeted {
+    pid: u32,
+    /// What came behind the greeting.
+    rest: Vec<u8>,
+}
+
+/// Sees the program off. A connection that breaks meanwhile is a start that failed: what was said may have been heard.
+async fn greet(link: &mut Link, mut greeting: Greeting, order: &str) -> Result<Greeted, StartError> {
+    let unreachable = |error: CallError| error.of_start("the terminal");
+    // The blank keeps it out of the history of shells that are so set.
+    let line = format!(" exec /bin/sh -c '{}'\n", greeting.greeter());
+    link.say(&line).await.map_err(unreachable)?;
+    let mut words =
+        [std::str::from_utf8(greeting.script()).unwrap_or_default().to_owned(), order.to_owned()].into_iter();
+    let (mut pid, mut rest) = (0, Vec::new());
+    loop {
+        let text = next(&mut link.ear).await.map_err(unreachable)?;
+        let mut said = greeting.hear(text.as_bytes(), &mut rest);
+        while let Some(what) = said {
+            match what {
+                // The shell says so first, and the carrier in its place then.
+                Said::Ready(_) => {
+                    let word = words.next().unwrap_or_default();
+                    link.say(&word).await.map_err(unreachable)?;
+                }
+                Said::Pid(program) => pid = program,
+                Said::Gone => return Ok(Greeted { pid, rest }),
+                Said::Refused(error) => return Err(error),
+            }
+            said = greeting.hear(b"", &mut rest);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What was typed and may not have been taken.
+//!
+//! # Invariants
+//! 1. Each byte has one offset, and is kept until the program is known to have taken it: typed again at its offset, it is
+//!    typed once.
+
+use tokio::sync::oneshot;
+
+use super::lines;
+
+/// Input on its way.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    /// Where in the input `held` begins; before it everything was taken.
+    taken: u64,
+    held: Vec<u8>,
+    /// Where the piece that is waited for ends, and who waits. One piece is typed after the other.
+    waiting: Option<(u64, oneshot::Sender<()>)>,
+    closed_at: Option<u64>,
+    /// Whether the offset at which it goes on is still to be learned.
+    is_later: bool,
+}
+
+impl Typed {
+    /// Input of a program that somebody else has typed into.
+    pub(super) fn later() -> Self {
+        Self { is_later: true, ..Self::default() }
+    }
+
+    /// So much of the input came, whoever typed it.
+    pub(super) fn came(&mut self, offset: u64) {
+        if std::mem::take(&mut self.is_later) {
+            self.taken = offset;
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.taken + self.held.len() as u64
+    }
+
+    /// The line that types this.
+    pub(super) fn add(&mut self, bytes: &[u8], taken: oneshot::Sender<()>) -> String {
+        let at = self.end();
+        self.held.extend_from_slice(bytes);
+        self.waiting = Some((self.end(), taken));
+        lines::input(at, bytes)
+    }
+
+    /// The line that closes the input.
+    pub(super) fn close(&mut self) -> String {
+        let at = self.end();
+        self.closed_at = Some(at);
+        lines::end(at)
+    }
+
+    /// So much was taken.
+    pub(super) fn taken(&mut self, offset: u64) {
+        let Some(more) = offset.checked_sub(self.taken).and_then(|more| usize::try_from(more).ok()) else {
+            return;
+        };
+        self.held.drain(..more.min(self.held.len()));
+        self.taken = offset;
+        if self.waiting.as_ref().is_some_and(|(end, _)| *end <= offset)
+            && let Some((_, taken)) = self.waiting.take()
+        {
+            let _nobody_waits = taken.send(());
+        }
+    }
+
+    /// The lines that type again what may not have arrived.
+    pub(super) fn again(&self) -> String {
+        lines::input(self.taken, &self.held) + &self.closed_at.map(lines::end).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_taken_is_typed_again_at_its_offset() {
+        let mut typed = Typed::default();
+        assert_eq!(typed.again(), "");
+        let (taken, mut is_taken) = oneshot::channel();
+        assert_eq!(typed.add(b"abcd", taken), " : i 0 YWJjZA==\n");
+        typed.taken(3);
+        assert_eq!(typed.again(), " : i 3 ZA==\n");
+        assert!(is_taken.try_recv().is_err(), "not all of it was taken");
+        typed.taken(2);
+        assert_eq!(typed.again(), " : i 3 ZA==\n", "what is late says nothing");
+        typed.taken(4);
+        assert_eq!((typed.again().as_str(), is_taken.try_recv()), ("", Ok(())));
+        assert_eq!(typed.close(), " : e 4\n");
+        assert_eq!(typed.again(), " : e 4\n");
+        typed.came(9);
+        assert_eq!(typed.again(), " : e 4\n", "its own input is known");
+        let mut later = Typed::later();
+        later.came(9);
+        assert_eq!(later.add(b"a", oneshot::channel().0), " : i 9 YQ==\n");
+    }
+}
