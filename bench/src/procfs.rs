@@ -1,6 +1,7 @@
 //! What the kernel says of another process.
 
 use std::fs;
+use std::time::Duration;
 
 use crate::Outcome;
 
@@ -45,6 +46,16 @@ pub(crate) fn switches(pid: u32) -> Outcome<u64> {
         sum += number(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
     }
     Ok(sum)
+}
+
+/// The time that the threads of a process have spent on processors, all together.
+pub(crate) fn cpu(pid: u32) -> Outcome<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // Behind the name, which may hold anything: state is the first field, and these are the 12th and the 13th.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: Vec<u64> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    let ticks: u64 = ticks.iter().sum();
+    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
 fn number(text: &str, name: &str) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! What is measured, one module each.
 
+mod agents;
 mod crowd;
 mod drain;
 mod echo;
@@ -32,6 +33,8 @@ pub(crate) enum Case {
     Crowd,
     /// From a message to the agent that gets it
     Mail,
+    /// What it costs to know what a hundred busy agents do
+    Agents,
     /// From nothing to the first answer
     Start,
     /// What it costs that programs outlive the server
@@ -41,13 +44,14 @@ pub(crate) enum Case {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Drain,
         Self::Echo,
         Self::Repl,
         Self::Flood,
         Self::Crowd,
         Self::Mail,
+        Self::Agents,
         Self::Start,
         Self::Keeper,
         Self::Restart,
@@ -61,6 +65,7 @@ impl Case {
             Self::Flood => "flood",
             Self::Crowd => "crowd",
             Self::Mail => "mail",
+            Self::Agents => "agents",
             Self::Start => "start",
             Self::Keeper => "keeper",
             Self::Restart => "restart",
@@ -75,6 +80,7 @@ impl Case {
             Self::Flood => "a program that prints without end",
             Self::Crowd => "a thousand idle terminals",
             Self::Mail => "from a message to the agent that gets it",
+            Self::Agents => "what it costs to know what a hundred busy agents do",
             Self::Start => "from nothing to the first answer",
             Self::Keeper => "what it costs that programs outlive the server",
             Self::Restart => "from the server's death to the next answer",
@@ -90,6 +96,7 @@ impl Case {
             Self::Flood => flood::run(bed, report).await,
             Self::Crowd => crowd::run(bed, report).await,
             Self::Mail => mail::run(bed, report).await,
+            Self::Agents => agents::run(bed, report).await,
             Self::Start => start::run(bed, report).await,
             Self::Keeper => keeper::run(bed, report).await,
             Self::Restart => restart::run(bed, report).await,

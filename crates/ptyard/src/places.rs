@@ -33,11 +33,11 @@ pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
         |error| tracing::warn!(%error, "what is made elsewhere has no mark: `ptyard gc` will not find it"),
     );
     let mark = mark.ok().as_deref().map(Arc::from);
-    backends.push(Arc::new(e2b().marked(mark.clone())));
-    backends.push(Arc::new(herdr(state)));
-    backends.push(Arc::new(daytona()));
-    backends.push(Arc::new(modal()));
     let made = |vendor: &str| state.dir().join("made").join(vendor);
+    backends.push(Arc::new(e2b().marked(mark.clone()).remembering(made("e2b"))));
+    backends.push(Arc::new(herdr(state)));
+    backends.push(Arc::new(daytona().remembering(made("daytona"))));
+    backends.push(Arc::new(modal().remembering(made("modal"))));
     backends.push(Arc::new(cloudflare().remembering(made("cloudflare"))));
     backends.push(Arc::new(blaxel().remembering(made("blaxel"))));
     match docker() {

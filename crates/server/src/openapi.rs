@@ -32,6 +32,7 @@ use crate::routes::{agents, events, flows, leftovers, life, look, mail, meta, st
         stream::stream,
         agents::launch,
         agents::speaker,
+        agents::hook,
         agents::tell,
         agents::hand_off,
         agents::handoffs,
@@ -44,6 +45,7 @@ use crate::routes::{agents, events, flows, leftovers, life, look, mail, meta, st
         agents::session,
         agents::shut_down,
         agents::profiles,
+        agents::providers,
         flows::add,
         flows::list,
         flows::show,
@@ -121,7 +123,7 @@ mod tests {
     fn every_endpoint_is_described_and_refuses_in_one_shape() {
         let described: serde_json::Value = serde_json::from_str(openapi_json()).unwrap();
         let paths = described["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 41);
+        assert_eq!(paths.len(), 43);
         for (path, methods) in paths {
             for (method, call) in methods.as_object().unwrap() {
                 let refusal = &call["responses"]["default"]["content"]["application/json"]["schema"]["$ref"];

@@ -10,6 +10,7 @@ mod activity;
 mod actor;
 pub mod agent;
 pub mod backend;
+mod changes;
 mod clock;
 mod cores;
 mod cursor;
@@ -26,6 +27,7 @@ mod wall;
 mod window;
 
 pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
+pub use changes::{FileChange, FileChanges};
 pub use clock::Clock;
 pub use cores::on_every_core;
 pub use cursor::{SharedCursor, Turn};

@@ -163,6 +163,7 @@ impl Yard {
                 yard.resume_handoffs();
                 yard.resume_flow_runs();
                 yard.start_flows();
+                yard.follow_manifests();
                 Ok(yard)
             }
             Err(error) => {

@@ -99,11 +99,6 @@ pub(super) fn name(id: TerminalId) -> String {
     format!("ptyard-{id}")
 }
 
-/// Whose a name is.
-pub(super) fn terminal_of(name: &str) -> Option<TerminalId> {
-    name.strip_prefix("ptyard-")?.parse().ok()
-}
-
 impl Api {
     pub(super) fn new(settings: Settings, key: Secret) -> Result<Self, CallError> {
         let bad = || CallError::NotSent("the key holds characters that no key has".to_owned());

@@ -42,7 +42,9 @@ use ptyard_terminal::backend::{
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
+use crate::remote::http::CallError;
 use crate::remote::ledger::Ledger;
+use crate::remote::listed::{self, Entry};
 use crate::remote::lodging::Whose;
 use crate::shared::{start_error, undisturbed};
 
@@ -112,48 +114,14 @@ impl Blaxel {
         Ok(format!("{} takes the key", self.settings.api))
     }
 
-    async fn on_the_list(&self) -> Result<Vec<Creation>, StartError> {
-        let all = self.ledger.all().await.map_err(|error| {
-            start_error(
-                ErrorCode::StateUnwritable,
-                format!("the list of what was made cannot be read: {error}"),
-            )
-        })?;
-        if all.is_empty() {
-            // Nothing is asked of a vendor that nobody uses.
-            return Ok(Vec::new());
+    /// Leaves nothing of what is on the list.
+    async fn clear(&self, entry: Entry) -> Result<(), CallError> {
+        let api = self.api().map_err(|error| CallError::NotSent(error.message))?;
+        let (finder, place) = Place::awaited(api, &entry.sandbox, entry.whose);
+        if entry.whose == Whose::Theirs {
+            finder.send_replace(Some(api.find(&entry.sandbox).await?.into()));
         }
-        let api = self.api()?;
-        let made = |(entry, owner): (String, Option<TerminalId>)| {
-            let (name, whose, what, id) = match entry.split_once('.') {
-                None => (entry.as_str(), Whose::Ours, format!("sandbox {entry}"), owner),
-                Some((sandbox, terminal)) => {
-                    let what = format!("terminal {terminal} in sandbox {sandbox}");
-                    (sandbox, Whose::Theirs, what, api::terminal_of(terminal).or(owner))
-                }
-            };
-            let id = id.unwrap_or(TerminalId::from_bits(0));
-            let (name, api, ledger) = (name.to_owned(), api.clone(), self.ledger.clone());
-            let end = async move {
-                let (finder, place) = Place::awaited(&api, &ledger, &name, whose);
-                if whose == Whose::Theirs {
-                    match api.find(&name).await {
-                        Ok(sandbox) => {
-                            finder.send_replace(Some(sandbox.into()));
-                        }
-                        // With its sandbox all of it is gone.
-                        Err(error) if error.is_not_found() => {
-                            ledger.strike(&entry).await;
-                            return Ok(());
-                        }
-                        Err(error) => return Err(error.of_start("the sandbox")),
-                    }
-                }
-                place.clear(id).await.map_err(|error| error.of_start("the sandbox"))
-            };
-            Creation { what, owner, end: Box::pin(end) }
-        };
-        Ok(all.into_iter().map(made).collect())
+        listed::clear(&place, entry.id).await
     }
 }
 
@@ -198,7 +166,12 @@ impl Backend for Blaxel {
     }
 
     fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
-        Box::pin(self.on_the_list())
+        let this = self.clone();
+        let end = move |entry| {
+            let this = this.clone();
+            async move { this.clear(entry).await }
+        };
+        Box::pin(async move { self.ledger.creations(end).await })
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {

@@ -8,10 +8,10 @@ use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Signal, Target};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::api::{Api, Sandbox, name};
+use super::api::{Api, Sandbox};
+use super::follow::Link;
 use super::terminal::carrier_mark;
 use crate::remote::http::{Again, CallError, call, refused};
-use crate::remote::ledger::Ledger;
 use crate::remote::lodging::{Lodger, Lodging, Ran, Whose};
 use crate::remote::socket::{Ear, Mouth};
 use crate::shared::look_after;
@@ -48,17 +48,15 @@ pub(super) struct Place {
     /// Its name.
     sandbox: Arc<str>,
     whose: Whose,
-    ledger: Ledger,
     /// From when the program runs.
     pub(super) orders: Option<mpsc::Sender<Order>>,
 }
 
 impl Place {
     /// A sandbox that is made or looked for.
-    pub(super) fn awaited(api: &Api, ledger: &Ledger, sandbox: &str, whose: Whose) -> (Finder, Self) {
+    pub(super) fn awaited(api: &Api, sandbox: &str, whose: Whose) -> (Finder, Self) {
         let (finder, found) = watch::channel(None);
-        let (api, ledger) = (api.clone(), ledger.clone());
-        (finder, Self { api, found, sandbox: sandbox.into(), whose, ledger, orders: None })
+        (finder, Self { api: api.clone(), found, sandbox: sandbox.into(), whose, orders: None })
     }
 
     async fn found(&self) -> Result<Arc<Sandbox>, CallError> {
@@ -68,38 +66,9 @@ impl Place {
         }
     }
 
-    /// What it is called in the list of what was made. No name of a sandbox has a dot.
-    fn entry(&self, id: TerminalId) -> String {
-        match self.whose {
-            Whose::Ours => self.sandbox.to_string(),
-            Whose::Theirs => format!("{}.{}", self.sandbox, name(id)),
-        }
-    }
-
-    /// Writes down that something will be made for a program.
-    pub(super) async fn note(&self, id: TerminalId) -> Result<(), CallError> {
-        self.ledger.note(&self.entry(id), id).await.map_err(|error| {
-            CallError::NotSent(format!("it cannot be written down what will be made: {error}"))
-        })
-    }
-
     /// Connects to the terminal of a program.
     pub(super) async fn connect(&self, id: TerminalId, size: Size) -> Result<(Mouth, Ear), CallError> {
         self.api.terminal(self.found().await?.as_ref(), id, size).await
-    }
-
-    /// Leaves nothing of a program, for whoever knows no more of it than its name.
-    pub(super) async fn clear(&self, id: TerminalId) -> Result<(), CallError> {
-        if self.whose == Whose::Ours {
-            return self.remove().await;
-        }
-        match self.found().await {
-            Ok(_) => {
-                self.kill(id, Duration::ZERO).await?;
-                self.forget(id).await
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Runs the script that looks after processes.
@@ -156,24 +125,28 @@ impl Lodging for Place {
     }
 
     async fn remove(&self) -> Result<(), CallError> {
-        self.api.remove(&self.sandbox).await?;
-        self.ledger.strike(&self.sandbox).await;
-        Ok(())
+        self.api.remove(&self.sandbox).await
     }
 
-    /// Lets the carrier leave; one that does not answer is ended.
+    /// Lets the carrier leave, or a shell that did not become one yet. That it was told so is not certain, whatever came of the
+    /// connection, so what has become one is ended by its mark.
     async fn forget(&self, id: TerminalId) -> Result<(), CallError> {
         let asking = async {
-            let (left, has_left) = oneshot::channel();
-            self.orders.as_ref()?.send(Order::Leave(left)).await.ok()?;
-            has_left.await.ok()
+            match &self.orders {
+                Some(orders) => {
+                    let (left, has_left) = oneshot::channel();
+                    orders.send(Order::Leave(left)).await.ok()?;
+                    has_left.await.ok()
+                }
+                None => {
+                    let connected = self.connect(id, Size::DEFAULT).await;
+                    connected.and_then(Link::new).ok()?.leave().await.ok()
+                }
+            }
         };
-        if tokio::time::timeout(LEAVE_LIMIT, asking).await.ok().flatten().is_none() {
-            let (variable, value) = carrier_mark(id);
-            let mark = format!("{variable}={value}");
-            call(Again::Always, || self.tell(&mark, &["kill", "0"])).await?;
-        }
-        self.ledger.strike(&self.entry(id)).await;
-        Ok(())
+        let _in_time = tokio::time::timeout(LEAVE_LIMIT, asking).await;
+        let (variable, value) = carrier_mark(id);
+        let mark = format!("{variable}={value}");
+        call(Again::Always, || self.tell(&mark, &["kill", "0"])).await.map(drop)
     }
 }

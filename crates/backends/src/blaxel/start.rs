@@ -22,6 +22,7 @@ use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
+use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Guarded, Lodger, Lodging};
 use crate::remote::output::Output;
 use crate::shared::fate::Fate;
@@ -39,11 +40,10 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(60);
 const SEARCH_PAUSE: Duration = Duration::from_secs(2);
 
 /// What the shell does when it was greeted: it becomes the carrier.
-fn script(id: TerminalId, word: &str) -> String {
-    let ((variable, value), carrier) = (carrier_mark(id), quoted(CARRIER));
+fn script(word: &str) -> String {
+    let carrier = quoted(CARRIER);
     format!(
-        "export {variable}={value}\n\
-         command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
+        "command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
          exec python3 -I -S -c {carrier} {word}\n"
     )
 }
@@ -95,22 +95,23 @@ pub(super) async fn start(
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its image".to_owned()))?;
     check(&spec)?;
-    let greeting = Greeting::handing_over(|word| script(spec.id, word))?;
+    let greeting = Greeting::handing_over(script)?;
     let of_sandbox = |error: CallError| error.of_start("the sandbox");
     let (whose, name) = place.whose(spec.id);
-    let (finder, mut place_there) = Place::awaited(api, ledger, &name, whose);
-    place_there.note(spec.id).await.map_err(of_sandbox)?;
-    let guarded = Guarded::new(place_there.clone(), spec.id);
+    let (finder, there) = Place::awaited(api, &name, whose);
+    let entry = Entry { sandbox: name, whose, id: spec.id };
+    ledger.enter(&entry).await.map_err(of_sandbox)?;
+    let guarded = Guarded::new(Listed::new(there.clone(), ledger, &entry), spec.id);
     let sandbox = match place {
         Where::Own(image) => api.make(image.as_deref(), spec.id).await,
         Where::Sandbox(name) => api.find(name).await,
     };
     finder.send_replace(Some(sandbox.map_err(of_sandbox)?.into()));
     let unreachable = |error: CallError| error.of_start("the terminal");
-    let connected = place_there.connect(spec.id, spec.io.size()).await;
+    let connected = there.connect(spec.id, spec.io.size()).await;
     let mut link = connected.and_then(Link::new).map_err(unreachable)?;
     let order = order(&spec, api.alone());
-    let greeted = greet(&mut link, greeting, &order);
+    let greeted = greet(&mut link, greeting, spec.id, &order);
     let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
     let Greeted { pid, rest } = match greeted {
         Ok(Ok(greeted)) => greeted,
@@ -125,7 +126,7 @@ pub(super) async fn start(
         heard.take(line);
     }
     let program = Program { id: spec.id, io: spec.io, pid: Some(pid) };
-    let started = followed(&mut place_there, program, heard, Typed::default(), Some(link));
+    let started = followed(there, (ledger, &entry), program, heard, Typed::default(), Some(link));
     guarded.keep();
     Ok(Started { unheld, ..started })
 }
@@ -134,7 +135,8 @@ pub(super) async fn start(
 pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Earlier> {
     let Orphan { id, io, logged, .. } = *orphan;
     let (whose, name) = blaxel.place.whose(id);
-    let (finder, mut place) = Place::awaited(api, &blaxel.ledger, &name, whose);
+    let (finder, place) = Place::awaited(api, &name, whose);
+    let entry = Entry { sandbox: name.clone(), whose, id };
     let api = api.clone();
     tokio::spawn(async move {
         let until = Instant::now() + SEARCH_LIMIT;
@@ -154,11 +156,13 @@ pub(super) fn take_up(blaxel: &Blaxel, api: &Api, orphan: &Orphan) -> Option<Ear
     });
     if orphan.has_ended {
         // All that may be left of it.
-        tokio::spawn(async move { place.leave(id).await });
+        let left = Listed::new(place, &blaxel.ledger, &entry);
+        tokio::spawn(async move { left.leave(id).await });
         return None;
     }
     let program = Program { id, io, pid: None };
-    let started = followed(&mut place, program, Heard::from(logged), Typed::later(), None);
+    let listed = (&blaxel.ledger, &entry);
+    let started = followed(place, listed, program, Heard::from(logged), Typed::later(), None);
     Some(Earlier { id, started, unseen_from: None })
 }
 
@@ -171,7 +175,14 @@ struct Program {
 }
 
 /// Has a program followed.
-fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, link: Option<Link>) -> Started {
+fn followed(
+    mut place: Place,
+    (ledger, entry): (&Ledger, &Entry),
+    program: Program,
+    heard: Heard,
+    typed: Typed,
+    link: Option<Link>,
+) -> Started {
     let Program { id, io, pid } = program;
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
@@ -181,6 +192,7 @@ fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, lin
         Follower { place: place.clone(), id, orders, pieces: Some(pieces), herald, heard, typed, size: None };
     tokio::spawn(follower.run(link));
     place.orders = Some(ask.clone());
+    let there = Listed::new(place, ledger, entry);
     let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(Input::new(Typist { orders: ask }, io, fate.exit()))),
@@ -189,7 +201,7 @@ fn followed(place: &mut Place, program: Program, heard: Heard, typed: Typed, lin
     Started {
         source: Box::new(Output::new(output)),
         sink,
-        control: Box::new(SandboxControl::new(place.clone(), lodger, io, fate)),
+        control: Box::new(SandboxControl::new(there, lodger, io, fate)),
         questions: Questions::Ours,
         pid,
         unheld: Vec::new(),
@@ -204,10 +216,16 @@ struct Greeted {
 }
 
 /// Sees the program off. A connection that breaks meanwhile is a start that failed: what was said may have been heard.
-async fn greet(link: &mut Link, mut greeting: Greeting, order: &str) -> Result<Greeted, StartError> {
+async fn greet(
+    link: &mut Link,
+    mut greeting: Greeting,
+    id: TerminalId,
+    order: &str,
+) -> Result<Greeted, StartError> {
     let unreachable = |error: CallError| error.of_start("the terminal");
     // The blank keeps it out of the history of shells that are so set.
-    let line = format!(" exec /bin/sh -c '{}'\n", greeting.greeter());
+    let (variable, value) = carrier_mark(id);
+    let line = format!(" export {variable}={value}; exec /bin/sh -c '{}'\n", greeting.greeter());
     link.say(&line).await.map_err(unreachable)?;
     let mut words =
         [std::str::from_utf8(greeting.script()).unwrap_or_default().to_owned(), order.to_owned()].into_iter();

@@ -26,17 +26,23 @@ mod start;
 mod toolbox;
 mod typist;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
+    Abilities, Backend, BoxFuture, CodeKnown, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec,
+    Started,
 };
 use tokio::sync::OnceCell;
 
 use self::api::Api;
+use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::client;
+use crate::remote::http::{CallError, client};
+use crate::remote::ledger::Ledger;
+use crate::remote::listed::{self, Entry};
+use crate::remote::lodging::Whose;
 use crate::remote::socket::Dialer;
 use crate::shared::{start_error, undisturbed};
 
@@ -49,6 +55,7 @@ pub struct Daytona {
     settings: Settings,
     /// Made for the first call, and so is nothing that nobody needs.
     api: Arc<OnceCell<Api>>,
+    ledger: Ledger,
     place: Where,
 }
 
@@ -65,7 +72,25 @@ impl Daytona {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, api: Arc::default(), place: Where::Own(None) }
+        Self { settings, api: Arc::default(), ledger: Ledger::default(), place: Where::Own(None) }
+    }
+
+    /// The same, with a list in `directory` of what was made.
+    #[must_use]
+    pub fn remembering(self, directory: PathBuf) -> Self {
+        Self { ledger: Ledger::in_directory(directory), ..self }
+    }
+
+    /// Leaves nothing of what is on the list.
+    async fn clear(&self, entry: Entry) -> Result<(), CallError> {
+        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        if entry.whose == Whose::Ours {
+            return api.remove(&entry.sandbox).await;
+        }
+        let sandbox = api.find(&entry.sandbox).await?;
+        let toolbox = api.toolbox(&sandbox)?;
+        let place = Place { api: api.clone(), sandbox: sandbox.id, toolbox, whose: entry.whose };
+        listed::clear(&place, entry.id).await
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -130,8 +155,19 @@ impl Backend for Daytona {
         Ok(Arc::new(Self { place, ..Self::clone(&self) }))
     }
 
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        let this = self.clone();
+        let end = move |entry| {
+            let this = this.clone();
+            async move { this.clear(entry).await }
+        };
+        Box::pin(async move { self.ledger.creations(end).await })
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let this = self.clone();
-        Box::pin(undisturbed(async move { start::start(this.api().await?, &this.place, spec).await }))
+        Box::pin(undisturbed(async move {
+            start::start(this.api().await?, &this.ledger, &this.place, spec).await
+        }))
     }
 }

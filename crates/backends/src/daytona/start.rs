@@ -15,6 +15,8 @@ use super::typist::Typist;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
+use crate::remote::ledger::Ledger;
+use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::socket::{Ear, Mouth, Word};
@@ -27,12 +29,24 @@ const GREETING_LIMIT: Duration = Duration::from_secs(60);
 /// Most that is typed in one message, in bytes; the daemon takes 64 KiB.
 const PIECE: usize = 16 << 10;
 
-pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<Started, StartError> {
+pub(super) async fn start(
+    api: &Api,
+    ledger: &Ledger,
+    place: &Where,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its snapshot".to_owned()))?;
     let mut greeting = Greeting::new(&spec, &spec.env, Afterwards::Waits, Far::TtyOnly)?;
-    let place = find(api, place, &spec).await?;
-    let guarded = Guarded::new(place.clone(), spec.id);
+    let (whose, sandbox) = match place {
+        Where::Own(_) => (Whose::Ours, api::name(spec.id)),
+        Where::Sandbox(id) => (Whose::Theirs, id.clone()),
+    };
+    let entry = Entry { sandbox, whose, id: spec.id };
+    ledger.enter(&entry).await.map_err(|error| error.of_start("the sandbox"))?;
+    let place = find(api, (ledger, &entry), place, &spec).await?;
+    let there = Listed::new(place.clone(), ledger, &entry);
+    let guarded = Guarded::new(there.clone(), spec.id);
     let size = spec.io.size();
     let made = place.toolbox.make(spec.id, size).await;
     let (mouth, mut ear) = made.map_err(|error| error.of_start("the terminal"))?;
@@ -55,7 +69,7 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
     Ok(Started {
         source: Box::new(Output::new(followed.output)),
         sink,
-        control: Box::new(SandboxControl::new(place, lodger, spec.io, followed.fate)),
+        control: Box::new(SandboxControl::new(there, lodger, spec.io, followed.fate)),
         questions: Questions::Ours,
         pid: Some(pid),
         unheld,
@@ -63,7 +77,12 @@ pub(super) async fn start(api: &Api, place: &Where, spec: StartSpec) -> Result<S
 }
 
 /// Makes or finds the sandbox.
-async fn find(api: &Api, place: &Where, spec: &StartSpec) -> Result<Place, StartError> {
+async fn find(
+    api: &Api,
+    (ledger, entry): (&Ledger, &Entry),
+    place: &Where,
+    spec: &StartSpec,
+) -> Result<Place, StartError> {
     let (found, whose, what) = match place {
         Where::Own(snapshot) => {
             let made = api.make(snapshot.as_deref(), spec.id).await;
@@ -77,12 +96,17 @@ async fn find(api: &Api, place: &Where, spec: &StartSpec) -> Result<Place, Start
         Err(error) => {
             // It may be there all the same, or not be one that runs.
             if whose == Whose::Ours && !matches!(error, CallError::NotSent(_)) {
-                let (api, id) = (api.clone(), spec.id);
+                let (api, ledger, entry) = (api.clone(), ledger.clone(), entry.clone());
                 tokio::spawn(async move {
-                    if let Err(error) = api.remove(&api::name(id)).await {
-                        tracing::warn!(terminal = %id, %error, "a sandbox may be left");
+                    match api.remove(&entry.sandbox).await {
+                        Ok(()) => ledger.leave_out(&entry).await,
+                        Err(error) => {
+                            tracing::warn!(terminal = %entry.id, %error, "a sandbox may be left");
+                        }
                     }
                 });
+            } else {
+                ledger.leave_out(entry).await;
             }
             Err(error.of_start(what))
         }

@@ -24,6 +24,7 @@ mod start;
 mod typist;
 mod watch;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
@@ -33,8 +34,11 @@ use ptyard_terminal::backend::{
 use tokio::sync::OnceCell;
 
 use self::api::Api;
+use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::client;
+use crate::remote::http::{CallError, client};
+use crate::remote::ledger::Ledger;
+use crate::remote::listed::{self, Entry};
 use crate::shared::{start_error, undisturbed};
 
 /// What stands before the id of a sandbox that is there.
@@ -48,6 +52,8 @@ pub struct E2b {
     api: Arc<OnceCell<Api>>,
     /// Of the server's state, on all that is made.
     mark: Option<Arc<str>>,
+    /// Programs in somebody else's sandboxes, which bear no mark.
+    ledger: Ledger,
     place: Where,
 }
 
@@ -66,13 +72,39 @@ impl E2b {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, api: Arc::default(), mark: None, place: Where::Nowhere }
+        Self { settings, api: Arc::default(), mark: None, ledger: Ledger::default(), place: Where::Nowhere }
     }
 
     /// The same, with a mark of a server's state (letters and digits) on all that is made.
     #[must_use]
     pub fn marked(self, mark: Option<Arc<str>>) -> Self {
         Self { mark, ..self }
+    }
+
+    /// The same, with a list in `directory` of the programs in somebody else's sandboxes.
+    #[must_use]
+    pub fn remembering(self, directory: PathBuf) -> Self {
+        Self { ledger: Ledger::in_directory(directory), ..self }
+    }
+
+    /// Leaves nothing of what is on the list.
+    async fn clear(&self, entry: Entry) -> Result<(), CallError> {
+        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let sandbox = api.connect(&entry.sandbox).await?;
+        let daemon = api.daemon(&sandbox)?;
+        let place = Place { api: api.clone(), sandbox, daemon, whose: entry.whose };
+        listed::clear(&place, entry.id).await
+    }
+
+    async fn left(&self) -> Result<Vec<Creation>, StartError> {
+        let this = self.clone();
+        let end = move |entry| {
+            let this = this.clone();
+            async move { this.clear(entry).await }
+        };
+        let mut all = self.ledger.creations(end).await?;
+        all.extend(self.sandboxes().await?);
+        Ok(all)
     }
 
     /// The sandboxes with our mark. Who has no key has made none.
@@ -147,13 +179,13 @@ impl Backend for E2b {
     }
 
     fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
-        Box::pin(self.sandboxes())
+        Box::pin(self.left())
     }
 
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let this = self.clone();
         Box::pin(undisturbed(async move {
-            start::start(this.api().await?, this.mark.as_deref(), &this.place, spec).await
+            start::start(this.api().await?, (this.mark.as_deref(), &this.ledger), &this.place, spec).await
         }))
     }
 }

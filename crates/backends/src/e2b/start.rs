@@ -15,6 +15,8 @@ use super::watch::follow;
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
+use crate::remote::ledger::Ledger;
+use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 use crate::shared::start_error;
@@ -24,7 +26,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn start(
     api: &Api,
-    mark: Option<&str>,
+    (mark, ledger): (Option<&str>, &Ledger),
     place: &Where,
     spec: StartSpec,
 ) -> Result<Started, StartError> {
@@ -49,7 +51,12 @@ pub(super) async fn start(
     })?;
     let daemon = api.daemon(&sandbox).map_err(|error| error.of_start("the sandbox"))?;
     let place = Place { api: api.clone(), sandbox, daemon, whose };
-    let guarded = Guarded::new(place.clone(), spec.id);
+    let entry = Entry { sandbox: place.sandbox.id.clone(), whose, id: spec.id };
+    if whose == Whose::Theirs {
+        ledger.enter(&entry).await.map_err(|error| error.of_start("the sandbox"))?;
+    }
+    let there = Listed::new(place.clone(), ledger, &entry);
+    let guarded = Guarded::new(there.clone(), spec.id);
     place.look(&spec).await?;
     let starting = begin(&place, &spec);
     let (stream, pid) = tokio::time::timeout(START_LIMIT, starting)
@@ -69,7 +76,7 @@ pub(super) async fn start(
     Ok(Started {
         source: Box::new(Output::new(followed.output)),
         sink,
-        control: Box::new(SandboxControl::new(place, lodger, spec.io, followed.fate)),
+        control: Box::new(SandboxControl::new(there, lodger, spec.io, followed.fate)),
         questions: Questions::Ours,
         pid: Some(pid),
         unheld,

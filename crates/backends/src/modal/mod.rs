@@ -29,17 +29,23 @@ mod settings;
 mod start;
 mod typist;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, Earlier, EndsWith, Grounds, KillReach, Orphan, StartError, StartSpec,
-    Started,
+    Abilities, Backend, BoxFuture, Creation, Earlier, EndsWith, Grounds, KillReach, Orphan, StartError,
+    StartSpec, Started,
 };
 use tokio::sync::OnceCell;
 
-use self::api::Api;
+use self::api::{Api, SandboxId};
+use self::place::{Joined, Place};
 pub use self::settings::Settings;
+use crate::remote::http::CallError;
+use crate::remote::ledger::Ledger;
+use crate::remote::listed::{self, Entry};
+use crate::remote::lodging::Whose;
 use crate::shared::{start_error, undisturbed};
 
 /// What stands before the id of a sandbox that is there.
@@ -51,6 +57,7 @@ pub struct Modal {
     settings: Settings,
     /// Made for the first call, and so is nothing that nobody needs.
     api: Arc<OnceCell<Api>>,
+    ledger: Ledger,
     place: Where,
 }
 
@@ -65,11 +72,38 @@ enum Where {
     Sandbox(String),
 }
 
+impl Where {
+    /// What was asked for.
+    fn word(&self) -> &str {
+        match self {
+            Self::Nowhere => "modal",
+            Self::Image(image) => image,
+            Self::Sandbox(sandbox) => sandbox,
+        }
+    }
+}
+
 impl Modal {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, api: Arc::default(), place: Where::Nowhere }
+        Self { settings, api: Arc::default(), ledger: Ledger::default(), place: Where::Nowhere }
+    }
+
+    /// The same, with a list in `directory` of what was made.
+    #[must_use]
+    pub fn remembering(self, directory: PathBuf) -> Self {
+        Self { ledger: Ledger::in_directory(directory), ..self }
+    }
+
+    /// Leaves nothing of what is on the list.
+    async fn clear(&self, entry: Entry) -> Result<(), CallError> {
+        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        if entry.whose == Whose::Ours {
+            return api.remove(&api.find(entry.id).await?).await;
+        }
+        let joined = Joined::of(api, SandboxId(entry.sandbox.clone())).await?;
+        listed::clear(&Place::there(joined, entry.whose, &entry.sandbox), entry.id).await
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -129,9 +163,20 @@ impl Backend for Modal {
         Ok(Arc::new(Self { place, ..Self::clone(&self) }))
     }
 
+    fn creations(&self) -> BoxFuture<'_, Result<Vec<Creation>, StartError>> {
+        let this = self.clone();
+        let end = move |entry| {
+            let this = this.clone();
+            async move { this.clear(entry).await }
+        };
+        Box::pin(async move { self.ledger.creations(end).await })
+    }
+
     fn start(&self, spec: StartSpec) -> BoxFuture<'_, Result<Started, StartError>> {
         let this = self.clone();
-        Box::pin(undisturbed(async move { start::start(this.api().await?, &this.place, spec).await }))
+        Box::pin(undisturbed(async move {
+            start::start(this.api().await?, &this.ledger, &this.place, spec).await
+        }))
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {

@@ -10,7 +10,7 @@ use ptyard_core::TerminalId;
 use ptyard_terminal::backend::{Earlier, Io, Orphan, Questions, Sink, Started, Stdin};
 use tokio::time::{Instant, sleep};
 
-use super::api::SandboxId;
+use super::api::{SandboxId, name_of};
 use super::follow::follow;
 use super::patience::{Next, Patience};
 use super::place::{Finder, Joined, Place};
@@ -19,22 +19,24 @@ use super::{Modal, Where};
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
+use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 
 /// Takes up what there may be of a terminal. Whether it is there is found out behind.
 pub(super) fn take_up(modal: &Modal, orphan: &Orphan) -> Option<Earlier> {
     let (id, io) = (orphan.id, orphan.io);
-    let (whose, name) = match &modal.place {
-        Where::Image(image) => (Whose::Ours, image),
-        Where::Sandbox(sandbox) => (Whose::Theirs, sandbox),
+    let (whose, sandbox) = match &modal.place {
+        Where::Image(_) => (Whose::Ours, name_of(id)),
+        Where::Sandbox(sandbox) => (Whose::Theirs, sandbox.clone()),
         Where::Nowhere => return None,
     };
-    let (finder, place) = Place::awaited(whose, name);
+    let (finder, place) = Place::awaited(whose, modal.place.word());
+    let there = Listed::new(place.clone(), &modal.ledger, &Entry { sandbox, whose, id });
     tokio::spawn(search(modal.clone(), id, finder));
     if orphan.has_ended {
         // All that may be left of it.
-        tokio::spawn(async move { place.leave(id).await });
+        tokio::spawn(async move { there.leave(id).await });
         return None;
     }
     let followed = follow(&place, id, orphan.logged);
@@ -45,7 +47,7 @@ pub(super) fn take_up(modal: &Modal, orphan: &Orphan) -> Option<Earlier> {
     let started = Started {
         source: Box::new(Output::new(followed.output)),
         sink,
-        control: Box::new(SandboxControl::new(place, Lodger::unknown(id), io, followed.fate)),
+        control: Box::new(SandboxControl::new(there, Lodger::unknown(id), io, followed.fate)),
         questions: Questions::Ours,
         pid: None,
         unheld: Vec::new(),

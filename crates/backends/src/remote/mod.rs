@@ -6,8 +6,8 @@ pub(crate) mod control;
 pub mod credentials;
 pub(crate) mod http;
 pub(crate) mod input;
-#[cfg(any(feature = "blaxel", feature = "cloudflare"))]
 pub(crate) mod ledger;
+pub(crate) mod listed;
 pub(crate) mod lodging;
 pub(crate) mod output;
 #[cfg(feature = "cloudflare")]

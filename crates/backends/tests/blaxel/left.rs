@@ -8,66 +8,27 @@ use ptyard_backends::blaxel::{Blaxel, Settings};
 use ptyard_core::{Cause, Exit, TerminalId};
 use ptyard_terminal::backend::{Backend, Io, Orphan, Started, Stdin};
 use ptyard_testkit::vendors::blaxel::BlaxelServer;
+use ptyard_testkit::vendors::left::{dying, is_found_and_ended};
 use ptyard_testkit::vendors::play::{self, any_id, end, exit, finish, read_until, spec, spec_of, type_all};
 use ptyard_testkit::{soon, until};
 
 use crate::conformance::backend;
 use crate::faults::{TTY, nothing_is_left};
 
-/// Has a server start programs and die with its whole runtime: nothing of it is dropped in order, and no task of it goes on.
-async fn dying<T: Send + 'static>(what: impl AsyncFnOnce() -> T + Send + 'static) -> T {
-    let life = move || {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let left = runtime.block_on(what());
-        runtime.shutdown_background();
-        left
-    };
-    tokio::task::spawn_blocking(life).await.unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_server_that_died_left_is_on_its_list_until_it_is_ended() {
     let server = Arc::new(BlaxelServer::start().await);
     let theirs = server.sandbox();
     let state = tempfile::tempdir().unwrap();
-    let remembering =
-        |server: &BlaxelServer| Arc::new((*backend(server)).clone().remembering(state.path().join("made")));
-    let first = remembering(&server);
-    let places = ["".to_owned(), format!("sandbox={theirs}")];
-    let mut left = dying(async move || {
-        let mut ids: Vec<TerminalId> = Vec::new();
-        for place in places {
-            let spec = spec("trap '' HUP; sleep 600", TTY);
-            ids.push(spec.id);
-            forget(Arc::clone(&first).at(&place).unwrap().start(spec).await.unwrap());
-        }
-        ids
-    })
-    .await;
-    left.sort();
-    // And one that ends as it should is not on it.
-    let next = remembering(&server);
-    drop(soon("a start", Arc::clone(&next).at("").unwrap().start(spec("true", TTY))).await.unwrap());
-    let creations = soon("the list is short again", async {
-        loop {
-            let creations = next.creations().await.unwrap();
-            if creations.len() == 2 {
-                return creations;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    let mut owners: Vec<TerminalId> = creations.iter().filter_map(|creation| creation.owner).collect();
-    owners.sort();
-    assert_eq!(owners, left);
-    assert!(server.living() >= 4, "they live: {}", server.living());
-    for creation in creations {
-        soon("its end", creation.end).await.unwrap();
-    }
+    let remembering = || -> Arc<dyn Backend> {
+        Arc::new((*backend(&server)).clone().remembering(state.path().join("made")))
+    };
+    // One that ends as it should is not on it.
+    drop(soon("a start", remembering().at("").unwrap().start(spec("true", TTY))).await.unwrap());
+    let places = vec![String::new(), format!("sandbox={theirs}")];
+    is_found_and_ended(remembering(), remembering(), places, || server.living()).await;
     assert_eq!((server.sandboxes(), server.living()), (vec![theirs], 0));
     until("no terminal is left", || server.terminals() == 0).await;
-    assert!(next.creations().await.unwrap().is_empty(), "what is ended is struck");
 }
 
 fn take_up(backend: &Arc<dyn Backend>, id: TerminalId, io: Io, logged: usize) -> Started {

@@ -3,4 +3,6 @@
 
 mod conformance;
 mod faults;
+mod left;
+mod rounds;
 mod sdk;

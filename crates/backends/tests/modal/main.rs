@@ -4,6 +4,7 @@
 mod conformance;
 mod faults;
 mod leaks;
+mod left;
 mod rejoin;
 mod sdk;
 mod stage;

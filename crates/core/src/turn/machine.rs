@@ -149,6 +149,12 @@ impl TurnMachine {
         self.epoch
     }
 
+    /// The attempt of ours of which it is not known yet that it was taken.
+    #[must_use]
+    pub fn under_way(&self) -> Option<AttemptId> {
+        self.stage.attempt()
+    }
+
     /// One event, at `now`, and what is to be done about it, in order.
     pub fn step(&mut self, event: Event, now: Moment) -> Vec<Effect> {
         let mut effects = Vec::new();

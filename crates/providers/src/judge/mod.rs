@@ -14,7 +14,7 @@ mod watch;
 use std::sync::Arc;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{Evidence, Position, Rule, Source, Status};
+use ptyard_core::turn::{Evidence, Keys, Position, Rule, Source, Status};
 use ptyard_screen::{Signal, View};
 
 pub use composer::Composer;
@@ -72,8 +72,17 @@ impl Judge {
         Self { reading: Reading::new(provider), native: None, title: None, screen, has_worked: false }
     }
 
-    /// Goes on with another edition of the manifest.
+    /// The edition of the manifest that it goes by.
+    #[must_use]
+    pub fn provider(&self) -> &Arc<Provider> {
+        self.reading.provider()
+    }
+
+    /// Goes on with another edition of the manifest. The screen has to be looked at before the next verdict.
     pub fn replace(&mut self, provider: Arc<Provider>) {
+        for steady in self.native.iter_mut().chain([&mut self.screen]) {
+            steady.retime(provider.ready());
+        }
         self.reading.replace(provider);
     }
 
@@ -85,6 +94,12 @@ impl Judge {
     /// A sequence was seen in the output. Returns whether it may change the verdict.
     pub fn signal(&mut self, signal: &Signal, now: Moment) -> bool {
         self.reading.signal(signal, now)
+    }
+
+    /// Keys were typed, by whomever. Who removes a draft with them did not submit it; without being told, a text that left the
+    /// composer is taken for one that is on its way.
+    pub fn typed(&mut self, keys: Keys) {
+        self.reading.typed(keys);
     }
 
     /// The screen showed `view` when the output was `offset` bytes long.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{BlockedOn, Evidence, Position, Question, Rule, Source, Status};
+use ptyard_core::turn::{BlockedOn, Evidence, Keys, Position, Question, Rule, Source, Status};
 use ptyard_screen::scan::{Event, PromptMark};
 use ptyard_screen::{Signal, View};
 
@@ -125,6 +125,11 @@ impl Reading {
             }
             _ => false,
         }
+    }
+
+    /// Somebody typed this.
+    pub(crate) fn typed(&mut self, keys: Keys) {
+        self.submitted.typed(keys);
     }
 
     /// Takes a frame that shows the output up to log offset `offset`.

@@ -59,6 +59,12 @@ impl Steady {
         }
     }
 
+    /// What holds from now on has to hold as long as this says.
+    pub(crate) fn retime(&mut self, ready: &Ready) {
+        self.settle = Duration::from_millis(ready.settle_ms);
+        self.first_settle = Duration::from_millis(ready.first_settle_ms);
+    }
+
     /// What counts.
     pub(crate) fn held(&self) -> &Evidence {
         &self.held

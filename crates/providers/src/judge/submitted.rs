@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ptyard_core::Moment;
+use ptyard_core::turn::Keys;
 
 use super::Composer;
 use crate::manifest::Ready;
@@ -23,6 +24,10 @@ pub(super) struct Submitted {
     probe: String,
     /// Something stood in it, be it only in a few words of the program's.
     had_text: bool,
+    /// Keys that submit were typed while it stood there.
+    entered: bool,
+    /// Keys that remove something were typed since it was seen there last.
+    edited: bool,
     /// How often it stood outside of the composer while it stood in it.
     before: usize,
     gone_at: Option<Moment>,
@@ -38,9 +43,11 @@ impl Submitted {
             Composer::Text(text) => {
                 let probe: String = text.chars().filter(|c| c.is_alphanumeric()).take(PROBE).collect();
                 let before = count(rows, &probe).saturating_sub(1);
-                *self = Self { probe, had_text: true, before, ..Self::default() };
+                *self = Self { probe, had_text: true, entered: self.entered, before, ..Self::default() };
             }
-            Composer::Folded => *self = Self { had_text: true, ..Self::default() },
+            Composer::Folded => *self = Self { had_text: true, entered: self.entered, ..Self::default() },
+            // Whoever removed it did not submit it.
+            Composer::Empty if self.had_text && self.edited && !self.entered => *self = Self::default(),
             Composer::Empty if self.had_text => {
                 self.gone_at.get_or_insert(now);
                 self.seen_since.get_or_insert(now);
@@ -51,6 +58,14 @@ impl Submitted {
         if *composer == Composer::Empty && !self.probe.is_empty() && count(rows, &self.probe) > self.before {
             self.is_in_transcript = true;
             self.probe.clear();
+        }
+    }
+
+    /// Somebody typed this. Keys that are not told of here (at a pane elsewhere, say) leave it open what became of a text.
+    pub(super) fn typed(&mut self, keys: Keys) {
+        if self.had_text && self.gone_at.is_none() {
+            self.entered |= keys == Keys::Submit;
+            self.edited |= keys == Keys::Edit;
         }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
-use ptyard_core::turn::Source;
+use ptyard_core::turn::{Keys, Source};
 use ptyard_screen::{Screen, new_screen};
 
 use super::{Composer, Judge, Verdict, Watch};
@@ -256,6 +256,37 @@ fn law_09_a_folded_paste_that_left_the_composer_is_on_its_way() {
     }
     looks.judge.verdict(ms(3_200));
     assert_eq!(screen(&looks.judge.verdict(ms(4_000))).0, Status::Completed);
+}
+
+#[test]
+fn a_draft_that_was_removed_was_not_submitted() {
+    let drawn_after = |keys: &[Keys]| {
+        let mut looks = Looks::new();
+        looks.at("> ", 0);
+        looks.judge.verdict(ms(1_000));
+        looks.at("> please look at it", 1_100);
+        keys.iter().for_each(|keys| looks.judge.typed(*keys));
+        let verdict = looks.at("> ", 1_200);
+        screen(&verdict).0
+    };
+    assert_eq!(drawn_after(&[Keys::Edit]), Status::Idle);
+    // Nobody said how it went, or it was submitted, whatever was typed behind that.
+    for keys in [&[][..], &[Keys::Text], &[Keys::Submit], &[Keys::Submit, Keys::Edit]] {
+        assert_eq!(drawn_after(keys), Status::Processing, "{keys:?}");
+    }
+}
+
+/// The Enter may be read late, when the text was drawn once more.
+#[test]
+fn law_09_a_text_that_was_submitted_and_is_drawn_again_is_on_its_way() {
+    let mut looks = Looks::new();
+    looks.at("> ", 0);
+    looks.judge.verdict(ms(1_000));
+    looks.at("> please look", 1_100);
+    looks.judge.typed(Keys::Submit);
+    looks.at("> please look at it", 1_150);
+    looks.judge.typed(Keys::Edit);
+    assert_eq!(screen(&looks.at("> ", 1_200)).0, Status::Processing);
 }
 
 #[test]

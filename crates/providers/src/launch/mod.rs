@@ -4,10 +4,11 @@
 //! a typed line matters. Texts that may be long go through private files. What a program cannot be held to is said in
 //! [`Plan::advisory`], never passed over.
 
+mod hooks;
 mod mcp;
 mod plan;
 mod recipe;
 
 pub use mcp::{Calls, McpServer, McpTransport};
 pub use plan::{LaunchError, Plan, PlanFile, Wanted, plan};
-pub use recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};
+pub use recipe::{Enforcement, HooksRecipe, McpEncoder, PromptChannel, Recipe};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
 
+use super::hooks;
 use super::mcp::{self, Calls, McpServer, Readers};
 use super::recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};
 
@@ -26,6 +27,9 @@ pub struct Wanted {
     pub prompt: Option<String>,
     /// MCP servers.
     pub mcp: Vec<McpServer>,
+    /// The program that hooks are given to, and its arguments up to the word for what they are told in; `None` for no
+    /// hooks. It finds in its environment which terminal it speaks for.
+    pub hook: Option<Vec<String>>,
     /// The tools it may use, in our words; `None` for all.
     pub tools: Option<BTreeSet<String>>,
     /// Whether it may run tools without asking.
@@ -107,6 +111,7 @@ pub fn plan(recipe: &Recipe, wanted: &Wanted) -> Result<Plan, LaunchError> {
     making.resume()?;
     making.model();
     making.mcp()?;
+    making.hooks();
     making.tools();
     making.prompt();
     making.environment();
@@ -221,6 +226,12 @@ impl Making<'_> {
             self.arguments(&self.recipe.mcp.unasked, &[("server", &server.name)]);
         }
         Ok(())
+    }
+
+    fn hooks(&mut self) {
+        let (Some(hook), Some(recipe)) = (&self.wanted.hook, &self.recipe.hooks) else { return };
+        let file = self.file("hooks.json", hooks::settings(recipe.words, hook));
+        self.arguments(&recipe.args, &[("file", &file)]);
     }
 
     fn tools(&mut self) {

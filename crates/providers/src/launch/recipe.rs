@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::signals::HookWords;
+
 /// How a program is started. In arguments `{bin}`, `{file}`, `{text}`, `{model}`, `{session}`, `{cwd}`, `{tool}`, `{json}`
 /// and `{private}` stand for what is filled in.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -23,6 +25,8 @@ pub struct Recipe {
     pub prompt: PromptChannel,
     /// How MCP servers are given.
     pub mcp: McpRecipe,
+    /// How it is told of hooks: programs that it runs when something happens to a turn.
+    pub hooks: Option<HooksRecipe>,
     /// How tools are limited.
     pub tools: ToolsRecipe,
     /// Variables that are set.
@@ -88,6 +92,16 @@ pub enum McpEncoder {
     CodexOverrides,
     /// `{"mcp": {NAME: {type, command, environment}}}`, in a file.
     Opencode,
+}
+
+/// How hooks are given.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HooksRecipe {
+    /// In which words it tells them what happened, which is also the shape in which they are given.
+    pub words: HookWords,
+    /// The arguments, with `{file}`: settings of this terminal only, so that nothing is left behind in the user's.
+    pub args: Vec<String>,
 }
 
 /// How tools are limited.

@@ -42,6 +42,8 @@ const BUNDLED: &[(&str, &str)] = &[
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     providers: BTreeMap<String, Arc<Provider>>,
+    /// What the providers that are not built in were read from.
+    sources: BTreeMap<String, Found>,
 }
 
 /// A manifest as it was found.
@@ -67,6 +69,10 @@ pub enum Reloaded {
     },
     /// It is broken. What was in use before stays.
     Refused {
+        /// Which one it was to be, by its file's name.
+        id: String,
+        /// The version that stays in use; `None` when there is none of that id.
+        in_use: Option<String>,
         /// Where it was found.
         place: String,
         /// What is wrong.
@@ -83,7 +89,8 @@ impl Library {
     pub fn bundled() -> Result<Self, ManifestError> {
         let load =
             |&(id, source): &(&str, &str)| Ok((id.to_owned(), Provider::parse(source, Origin::Bundled)?));
-        Ok(Self { providers: BUNDLED.iter().map(load).collect::<Result<_, _>>()? })
+        let providers = BUNDLED.iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Self { providers, sources: BTreeMap::new() })
     }
 
     /// A provider that is built in, by its id. Only this one is read.
@@ -110,26 +117,34 @@ impl Library {
     }
 
     /// Takes over the manifests that stand over the bundled ones by now; those that are gone give place to what is
-    /// built in. A broken one changes nothing: the last good edition stays, and the reply says why.
+    /// built in. A broken one changes nothing: the last good edition stays, and the reply says why. A manifest that is as
+    /// it was stays the very same provider.
     ///
     /// Terminals that are judged by another edition go on with it until [`Judge::replace`](crate::Judge::replace).
     pub fn reload(&mut self, found: &[Found]) -> Vec<Reloaded> {
         let mut over = BTreeMap::new();
+        let mut sources = BTreeMap::new();
         let mut report = Vec::with_capacity(found.len());
         for found in found {
-            match Provider::parse(&found.source, found.origin) {
+            let unchanged = self.sources.iter().find(|(_, source)| *source == found);
+            let unchanged = unchanged.and_then(|(id, _)| self.providers.get(id)).cloned();
+            match unchanged.map_or_else(|| Provider::parse(&found.source, found.origin), Ok) {
                 Ok(provider) => {
                     let (id, version) = (provider.id().to_owned(), provider.version().to_owned());
                     over.insert(id.clone(), provider);
+                    sources.insert(id.clone(), found.clone());
                     report.push(Reloaded::Loaded { id, version });
                 }
                 Err(error) => {
                     // Whatever it was to be, its file's name says which one stays.
-                    let id = files::id_of(&found.place);
-                    if let Some(last_good) = self.providers.get(id) {
-                        over.insert(id.to_owned(), Arc::clone(last_good));
+                    let id = files::id_of(&found.place).to_owned();
+                    let last_good = self.providers.get(&id).cloned();
+                    let in_use = last_good.as_ref().map(|provider| provider.version().to_owned());
+                    if let Some(source) = self.sources.get(&id) {
+                        sources.insert(id.clone(), source.clone());
                     }
-                    report.push(Reloaded::Refused { place: found.place.clone(), error });
+                    over.extend(last_good.map(|provider| (id.clone(), provider)));
+                    report.push(Reloaded::Refused { id, place: found.place.clone(), in_use, error });
                 }
             }
         }
@@ -145,6 +160,7 @@ impl Library {
         }
         next.extend(over);
         self.providers = next;
+        self.sources = sources;
         debug_assert!(self.providers.iter().all(|(id, provider)| id == provider.id()), "invariant 1");
         report
     }

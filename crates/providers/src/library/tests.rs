@@ -30,6 +30,19 @@ fn every_bundled_manifest_passes_its_own_tests_and_stands_under_its_id() {
     assert!(library.providers.len() >= 20);
 }
 
+/// What a manifest says is tried whenever it is loaded, in every edition.
+#[test]
+fn every_bundled_manifest_has_tests_of_its_own() {
+    for (id, source) in BUNDLED {
+        let has = |status: &str| source.contains(&format!("[[selftest]]\nstatus = \"{status}\""));
+        assert!(has("idle"), "{id}");
+        // Of a program of no known kind nothing else is known.
+        assert!(has("processing") || *id == "generic", "{id}");
+        // pi asks nothing.
+        assert!(has("waiting_user_answer") || matches!(*id, "generic" | "pi"), "{id}");
+    }
+}
+
 #[test]
 fn a_manifest_of_this_machine_stands_over_the_bundled_one_until_it_is_gone() {
     let mut library = Library::bundled().unwrap();
@@ -46,9 +59,26 @@ fn a_broken_edition_leaves_the_last_good_one_in_use_and_says_which_line() {
     library.reload(&[found("/p/pi.toml", MINE)]);
     let broken = MINE.replace("when = [\"prompt\"]", "when = [\"promt\"]");
     let report = library.reload(&[found("/p/pi.toml", &broken)]);
-    let Reloaded::Refused { error, .. } = &report[0] else { panic!("{report:?}") };
+    let Reloaded::Refused { id, in_use, error, .. } = &report[0] else { panic!("{report:?}") };
     assert_eq!(error.to_string(), "line 11: no anchor is called `promt`");
+    assert_eq!((id.as_str(), in_use.as_deref()), ("pi", Some("9.0.0")));
     assert_eq!(library.get("pi").unwrap().version(), "9.0.0");
+}
+
+/// Terminals that go by it look at nothing again.
+#[test]
+fn a_manifest_that_is_as_it_was_stays_the_same_provider() {
+    let mut library = Library::bundled().unwrap();
+    library.reload(&[found("/p/pi.toml", MINE)]);
+    let before = Arc::clone(library.get("pi").unwrap());
+    library.reload(&[found("/p/pi.toml", MINE), found("/p/other.toml", "broken")]);
+    assert!(Arc::ptr_eq(&before, library.get("pi").unwrap()));
+    library.reload(&[found("/p/pi.toml", "broken")]);
+    assert!(Arc::ptr_eq(&before, library.get("pi").unwrap()));
+    // What came back after that is read again: it may say something else by then.
+    library.reload(&[]);
+    library.reload(&[found("/p/pi.toml", &MINE.replace("9.0.0", "9.0.1"))]);
+    assert_eq!(library.get("pi").unwrap().version(), "9.0.1");
 }
 
 #[test]

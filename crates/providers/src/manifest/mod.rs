@@ -35,6 +35,18 @@ pub enum Origin {
     Remote,
 }
 
+impl Origin {
+    /// The word for it, as it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bundled => "bundled",
+            Self::Local => "local",
+            Self::Remote => "remote",
+        }
+    }
+}
+
 /// A kind of program, ready to use.
 #[derive(Debug)]
 pub struct Provider {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::turn::{
-    AttemptId, Eager, Effect, Event, Evidence, Outcome, Position, Sight, Source, TurnMachine,
+    AttemptId, Eager, Effect, Event, Evidence, Keys, Outcome, Position, Sight, Source, TurnMachine,
 };
 use ptyard_core::{Moment, Size};
 use ptyard_providers::{Change, Composer, Judge, Provider};
@@ -83,6 +83,12 @@ impl Terminal {
     pub(crate) fn typed(&mut self, text: &str, now: Moment) {
         self.advance(now);
         self.look(now);
+        self.judge.typed(match text {
+            "\r" => Keys::Submit,
+            _ if text.starts_with("\x1b[200~") => Keys::Text,
+            _ if text.starts_with(char::is_control) => Keys::Edit,
+            _ => Keys::Text,
+        });
         if self.machine.report(now).status == ptyard_core::turn::Status::WaitingUserAnswer {
             self.typed.clear();
         } else if text == "\r" {

@@ -227,6 +227,12 @@ pub(crate) enum Command {
         #[arg(last = true, value_name = "ARGV")]
         argv: Vec<String>,
     },
+    /// Tell the server what an agent tells a hook, on stdin: the way agents run it
+    #[command(hide = true)]
+    Hook {
+        /// In which words it is told
+        words: String,
+    },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,
     /// Stop the server: every program is ended, then the server

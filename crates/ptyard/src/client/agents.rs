@@ -1,11 +1,11 @@
 //! Calls about agents.
 
 use ptyard_server::api::agents::{
-    AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
-    SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
+    AnswerReply, AnswerRequest, AssignReply, HandoffReply, HookRequest, LaunchReply, LaunchRequest,
+    ProfileInfo, ProviderInfo, SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
 };
 use ptyard_server::api::{Done, MessageInfo};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::call::{at, escaped};
 use super::{Client, ClientError};
@@ -74,6 +74,16 @@ impl Client {
     /// Ends all programs of a session and removes its terminals.
     pub async fn shut_down_session(&mut self, name: &str) -> Result<SessionInfo, ClientError> {
         self.ask("DELETE", &format!("/v1/sessions/{}", escaped(name)), None).await
+    }
+
+    /// Tells what a hook of the agent whose terminal the caller speaks for was told.
+    pub async fn hook(&mut self, words: &str, told: Value) -> Result<Done, ClientError> {
+        self.post("/v1/hook", &HookRequest { words: words.to_owned(), told }).await
+    }
+
+    /// All providers, in the editions that the server uses.
+    pub async fn providers(&mut self) -> Result<Vec<ProviderInfo>, ClientError> {
+        self.get("/v1/providers").await
     }
 
     /// All profiles, for a caller with this `PTYARD_PROFILES` in this directory.

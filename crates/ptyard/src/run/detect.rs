@@ -40,7 +40,7 @@ struct Step {
 }
 
 pub(super) fn detect(place: &Place, args: &DetectArgs) -> Result<u8, Failure> {
-    let library = library(place)?;
+    let library = library(place);
     let provider = library.get(&args.provider).ok_or_else(|| super::provider::unknown(&args.provider))?;
     let size: Option<Size> = match &args.size {
         Some(size) => Some(

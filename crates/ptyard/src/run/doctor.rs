@@ -70,6 +70,7 @@ async fn everything(place: &Place) -> Vec<Check> {
         descriptors(),
         terminals(),
         space(&place.state),
+        providers(place).await,
         docker().await,
         tmux().await,
         ssh().await,
@@ -256,6 +257,16 @@ async fn elsewhere<E: Display>(
         Ok(Err(why)) => note(name, why.to_string()),
         Err(_) => note(name, "it does not answer"),
     }
+}
+
+async fn providers(place: &Place) -> Check {
+    const NAME: &str = "providers";
+    let known = super::provider::known(place).await;
+    let problems: Vec<&str> = known.iter().filter_map(|provider| provider.problem.as_deref()).collect();
+    if problems.is_empty() {
+        return good(NAME, format!("{} are known", known.len()));
+    }
+    note(NAME, format!("not used: {}; `ptyard provider check FILE` tells more", problems.join("; ")))
 }
 
 async fn docker() -> Check {

@@ -10,6 +10,7 @@ mod events;
 mod exec;
 mod flow;
 mod gc;
+mod hook;
 mod list;
 mod mail;
 mod provider;
@@ -131,7 +132,6 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
         }
         Command::Demo => demo::demo(),
         Command::Detect(args) => detect::detect(&place, &args),
-        Command::Provider { command } => provider::provider(&place, &command),
         command => block_on(command_on(&place, command)),
     }
 }
@@ -165,6 +165,8 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Reset(at) => agent::reset(place, &at.id).await,
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
+        Command::Hook { words } => Ok(hook::hook(place, &words).await),
+        Command::Provider { command } => provider::provider(place, &command).await,
         Command::Flow { command } => flow::flow(place, command).await,
         Command::Mcp { command: Some(McpCommand::Install { client, remove, print }), .. } => {
             let change = match (remove, print) {
@@ -184,8 +186,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         | Command::Keeper { .. }
         | Command::Carry { .. }
         | Command::Demo
-        | Command::Detect(_)
-        | Command::Provider { .. } => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
+        | Command::Detect(_) => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
     }
 }
 

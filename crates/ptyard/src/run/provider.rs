@@ -3,48 +3,43 @@
 use std::path::Path;
 
 use ptyard_core::ErrorCode;
-use ptyard_providers::library::Reloaded;
 use ptyard_providers::library::files;
 use ptyard_providers::{Library, Origin, Provider};
-use serde::Serialize;
+use ptyard_server::api::agents::ProviderInfo;
+use ptyard_yard::agents::editions::{Known, Row};
 
 use super::Place;
 use crate::args::ProviderCommand;
+use crate::client::Client;
 use crate::failure::{Failure, status};
-use crate::print;
+use crate::print::{self, printable};
 
-/// One kind of program.
-#[derive(Debug, Serialize)]
-struct Row {
-    id: String,
-    name: String,
-    version: String,
-    tested: Vec<String>,
-    origin: &'static str,
-}
-
-pub(super) fn provider(place: &Place, command: &ProviderCommand) -> Result<u8, Failure> {
+pub(super) async fn provider(place: &Place, command: &ProviderCommand) -> Result<u8, Failure> {
     match command {
-        ProviderCommand::List => list(place),
-        ProviderCommand::Show { id } => show(place, id),
+        ProviderCommand::List => list(place).await,
+        ProviderCommand::Show { id } => show(place, id).await,
         ProviderCommand::Check { file } => check(place, file),
     }
 }
 
-/// All providers: those built in, with those of the state directory over them.
-pub(super) fn library(place: &Place) -> Result<Library, Failure> {
-    let mut library = Library::bundled()
-        .map_err(|error| Failure::new(ErrorCode::Internal, format!("a bundled manifest: {error}")))?;
-    let directory = place.state.dir().join("providers");
-    let found = files::read_directory(&directory, Origin::Local).map_err(|error| {
-        Failure::new(ErrorCode::InvalidArgument, format!("{} cannot be read: {error}", directory.display()))
-    })?;
-    for reloaded in library.reload(&found) {
-        if let Reloaded::Refused { place, error } = reloaded {
-            print::note(&format!("{place}: {error}"));
-        }
+/// All providers as the files say: those built in, with those of the state directory over them.
+pub(super) fn library(place: &Place) -> Library {
+    let known = Known::read(place.state.dir());
+    for refusal in &known.refused {
+        print::note(&printable(&refusal.why));
     }
-    Ok(library)
+    known.library
+}
+
+/// All providers in the editions that are in use: a server knows of a good one that was there before a broken one. None is
+/// started for that.
+pub(super) async fn known(place: &Place) -> Vec<ProviderInfo> {
+    if let Ok(mut client) = Client::connect(&place.state.socket()).await
+        && let Ok(providers) = client.providers().await
+    {
+        return providers;
+    }
+    Known::read(place.state.dir()).rows().into_iter().map(ProviderInfo::from).collect()
 }
 
 /// There is no such provider.
@@ -53,31 +48,30 @@ pub(super) fn unknown(id: &str) -> Failure {
         .with_hint("`ptyard provider list` shows those that are known")
 }
 
-fn list(place: &Place) -> Result<u8, Failure> {
-    let rows: Vec<Row> = library(place)?.iter().map(|provider| row(provider)).collect();
-    place.show(&rows, |rows| {
+async fn list(place: &Place) -> Result<u8, Failure> {
+    place.show(&known(place).await, |rows| {
         let mut text = format!("{:18} {:20} {}\n", "ID", "NAME", "TESTED WITH");
-        for row in rows {
+        for row in rows.iter().filter(|row| row.version.is_some()) {
             let tested = if row.tested.is_empty() { "-".to_owned() } else { row.tested.join(" ") };
-            text.push_str(&format!("{:18} {:20} {tested}\n", row.id, row.name));
+            text.push_str(&format!("{:18} {:20} {tested}\n", printable(&row.id), printable(&row.name)));
         }
+        let problems = rows.iter().filter_map(|row| row.problem.as_deref());
+        text.extend(problems.map(|problem| format!("not used: {}\n", printable(problem))));
         text
     })?;
     Ok(status::DONE)
 }
 
-fn show(place: &Place, id: &str) -> Result<u8, Failure> {
-    let library = library(place)?;
-    let provider = library.get(id).ok_or_else(|| unknown(id))?;
-    place.show(&row(provider), |row| {
-        format!(
-            "{} ({}) {}, {}\ntested with: {}\n",
-            row.name,
-            row.id,
-            row.version,
-            row.origin,
-            row.tested.join(" ")
-        )
+async fn show(place: &Place, id: &str) -> Result<u8, Failure> {
+    let known = known(place).await;
+    let provider = known.into_iter().find(|provider| provider.id == id).ok_or_else(|| unknown(id))?;
+    place.show(&provider, |row| {
+        let version = row.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
+        let origin = row.origin.as_deref().unwrap_or("not in use");
+        let mut text =
+            format!("{} ({}){version}, {origin}\ntested with: {}\n", row.name, row.id, row.tested.join(" "));
+        text.extend(row.problem.as_deref().map(|problem| format!("not used: {}\n", printable(problem))));
+        text
     })?;
     Ok(status::DONE)
 }
@@ -88,22 +82,10 @@ fn check(place: &Place, file: &Path) -> Result<u8, Failure> {
     })?;
     let provider = Provider::parse(&found.source, Origin::Local)
         .map_err(|error| Failure::new(error.code(), format!("{}: {error}", file.display())).with_hint(""))?;
-    place.show(&row(&provider), |row| {
-        format!("{} {} is well formed and passes its tests\n", row.id, row.version)
+    let row = Row { id: provider.id().to_owned(), provider: Some(provider), problem: None };
+    place.show(&ProviderInfo::from(row), |row| {
+        let version = row.version.as_deref().unwrap_or_default();
+        format!("{} {version} is well formed and passes its tests\n", row.id)
     })?;
     Ok(status::DONE)
-}
-
-fn row(provider: &Provider) -> Row {
-    Row {
-        id: provider.id().to_owned(),
-        name: provider.name().to_owned(),
-        version: provider.version().to_owned(),
-        tested: provider.tested().to_vec(),
-        origin: match provider.origin() {
-            Origin::Bundled => "bundled",
-            Origin::Local => "local",
-            Origin::Remote => "remote",
-        },
-    }
 }

@@ -17,6 +17,7 @@ mod mcp_http;
 mod mcp_install;
 mod privacy;
 mod programs;
+mod providers;
 mod pty;
 mod refusals;
 mod streams;

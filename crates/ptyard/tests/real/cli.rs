@@ -21,14 +21,15 @@ pub(crate) struct Cli {
     pub(crate) settle: fn(home: &Path, url: &str),
     /// The variable with the address of the model, where that is how it is told.
     pub(crate) url_variable: Option<&'static str>,
-    /// What `--until` names while it asks for the trust of its folder, and the keys that give it.
-    pub(crate) trust: Option<&'static str>,
+    /// What it asks when it is started for the first time, in this order: the rule that sees it, and the keys that lead on.
+    pub(crate) asks: &'static [(&'static str, &'static str)],
     /// The keys that let a command run once.
     pub(crate) approve: &'static str,
     /// The keys that stop a turn.
     pub(crate) interrupt: &'static [&'static str],
-    /// The keys that empty the composer, where an interrupted prompt comes back to it.
-    pub(crate) clear: Option<&'static str>,
+    /// What its screen shows once an answer has begun, where a prompt that is interrupted before that comes back to the
+    /// composer.
+    pub(crate) said: Option<&'static str>,
     /// The line that ends it.
     pub(crate) exit: &'static str,
 }
@@ -41,10 +42,10 @@ pub(crate) const CODEX: &Cli = &Cli {
     env: &[("MODEL_KEY", "none")],
     settle: settle_codex,
     url_variable: None,
-    trust: Some("Enter"),
+    asks: &[("trust", "Enter")],
     approve: "y",
     interrupt: &["Escape"],
-    clear: None,
+    said: None,
     exit: "/quit",
 };
 
@@ -61,10 +62,10 @@ pub(crate) const OPENCODE: &Cli = &Cli {
     ],
     settle: settle_opencode,
     url_variable: None,
-    trust: None,
+    asks: &[],
     approve: "Enter",
     interrupt: &["Escape", "Escape"],
-    clear: None,
+    said: None,
     exit: "/exit",
 };
 
@@ -84,10 +85,10 @@ pub(crate) const CLAUDE: &Cli = &Cli {
     ],
     settle: settle_claude,
     url_variable: Some("ANTHROPIC_BASE_URL"),
-    trust: Some("Down Enter"),
+    asks: &[("trust", "Down Enter"), ("auto_mode", "Down Enter")],
     approve: "1",
     interrupt: &["Escape"],
-    clear: Some("C-u"),
+    said: Some("●"),
     exit: "/exit",
 };
 

@@ -88,6 +88,7 @@ scenes!(
     #[ignore = "fetches more than a gate may: -- --ignored"]
     [
         a_message_is_worked_on_and_answered,
+        a_hook_tells_which_text_was_taken,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
         thirty_lines_arrive_as_they_are,

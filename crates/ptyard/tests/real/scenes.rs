@@ -1,6 +1,7 @@
 //! What is shown with every CLI.
 
 use ptyard_testkit::model::Turn;
+use serde_json::Value;
 
 use crate::cli::Cli;
 use crate::yard::Yard;
@@ -19,6 +20,22 @@ pub(crate) fn a_message_is_worked_on_and_answered(cli: &'static Cli) {
     yard.becomes("completed");
     yard.takes_messages();
     assert_eq!(yard.model.count("first task"), 1);
+}
+
+/// Its own hook says which text it took.
+pub(crate) fn a_hook_tells_which_text_was_taken(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    yard.send("Do the first task.");
+    let of_hook = |status: &Value, rule: &str| {
+        let sources = status["explain"]["sources"].as_array().into_iter().flatten();
+        sources.filter(|source| source["source"] == "hook").any(|source| source["rule"] == rule)
+    };
+    yard.until("told by its hook", |status| of_hook(status, "hook.prompt"));
+    gate.open();
+    let over = yard.until("over", |status| of_hook(status, "hook.stop"));
+    assert_eq!(yard.becomes("completed")["source"], "native", "{over}");
 }
 
 /// Whoever starts it says that the folder is trusted, and it comes up by itself.
@@ -98,15 +115,13 @@ pub(crate) fn an_interrupted_turn_is_over(cli: &'static Cli) {
     yard.send("Do the endless task.");
     yard.model.wait_asked("endless");
     yard.becomes("processing");
+    if let Some(said) = cli.said {
+        yard.shows(said);
+    }
     for keys in cli.interrupt {
         yard.press(keys);
     }
     yard.model.wait("endless", |asked| asked.given_up);
-    if let Some(clear) = cli.clear {
-        // The text is back in the composer, and waits for a person.
-        yard.until("draft", |status| status["explain"]["hold"] == "draft");
-        yard.press(clear);
-    }
     yard.takes_messages();
     yard.send_through("Do another task.");
     assert_eq!((yard.model.count("endless"), yard.model.count("another")), (1, 1));

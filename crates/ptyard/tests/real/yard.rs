@@ -152,11 +152,25 @@ impl Yard {
         self.until_as(name, wanted, |status| status["status"] == wanted)
     }
 
+    /// Waits until its screen shows this.
+    pub(crate) fn shows(&self, text: &str) {
+        let began = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(began.elapsed() < PATIENCE, "its screen does not show {text:?}");
+            pass(STEP);
+        }
+    }
+
     /// Starts the agent and lets it through what it asks at its start.
     pub(crate) fn ready(&self) {
         self.launch(&[]);
-        if let Some(keys) = self.cli.trust {
-            let asks = self.becomes("waiting_user_answer");
+        for (rule, keys) in self.cli.asks {
+            let rule = format!("{}.{rule}", self.cli.provider);
+            let asks = self.until(&rule, |status| {
+                let sources = status["explain"]["sources"].as_array();
+                let sees = |source: &Value| source["rule"] == rule.as_str();
+                status["status"] == "waiting_user_answer" && sources.into_iter().flatten().any(sees)
+            });
             // Some say by themselves what they ask for.
             let kind = &asks["blocked_on"]["kind"];
             assert!(kind == "dialog" || kind == "permission", "{asks}");

@@ -225,6 +225,23 @@ pub struct ProfileInfo {
     pub shadowed: bool,
 }
 
+/// A kind of program that waits for tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProviderInfo {
+    /// Its id.
+    pub id: String,
+    /// Its name; the id where there is none.
+    pub name: String,
+    /// The version of its manifest; null when none is in use.
+    pub version: Option<String>,
+    /// Versions of the program that it was tested with.
+    pub tested: Vec<String>,
+    /// `bundled`, `local` or `remote`; null when none is in use.
+    pub origin: Option<String>,
+    /// Why the manifest of this machine is not used, and what is instead; null when nothing is wrong.
+    pub problem: Option<String>,
+}
+
 /// Starts a worker and gives it work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -255,6 +272,16 @@ pub struct HandoffReply {
     pub caller: Option<String>,
     /// The worker's terminal.
     pub worker: String,
+}
+
+/// What a program told a hook of its.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HookRequest {
+    /// In which words: `claude`.
+    pub words: String,
+    /// The document that it was given.
+    pub told: serde_json::Value,
 }
 
 /// Who sends a request.

@@ -27,6 +27,7 @@
 //! | GET /v1/sessions | | array of [`agents::SessionInfo`] |
 //! | GET, DELETE /v1/sessions/{name} | | [`agents::SessionInfo`] |
 //! | GET /v1/profiles?variable=&project= | | array of [`agents::ProfileInfo`] |
+//! | GET /v1/providers | | array of [`agents::ProviderInfo`] |
 //! | POST /v1/flows | [`flows::FlowRequest`] | [`flows::FlowInfo`] |
 //! | GET /v1/flows | | array of [`flows::FlowInfo`] |
 //! | GET /v1/flows/{name}?most= | | [`flows::FlowReply`] |
@@ -36,6 +37,7 @@
 //! | POST /v1/terminals/{id}/inbox | [`SendRequest`] | [`MessageInfo`] |
 //! | GET /v1/terminals/{id}/inbox?all=&after=&most= | | array of [`MessageInfo`] |
 //! | GET /v1/speaker | | [`agents::SpeakerReply`] |
+//! | POST /v1/hook | [`agents::HookRequest`], by the terminal whose hook it is | [`Done`] |
 //! | POST /v1/messages | [`agents::TellRequest`] | [`MessageInfo`] |
 //! | GET /v1/messages/{mid} | | [`MessageInfo`] |
 //! | POST /v1/messages/{mid}/retry, /v1/messages/{mid}/cancel | | [`MessageInfo`] |

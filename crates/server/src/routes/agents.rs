@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use ptyard_core::ErrorCode;
 use ptyard_yard::TerminalRef;
 use ptyard_yard::agents::framing::Purpose;
 use ptyard_yard::agents::handoff::Afterwards;
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api::agents::{
-    AnswerReply, AnswerRequest, AssignReply, HandoffReply, LaunchReply, LaunchRequest, ProfileInfo,
-    SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
+    AnswerReply, AnswerRequest, AssignReply, HandoffReply, HookRequest, LaunchReply, LaunchRequest,
+    ProfileInfo, ProviderInfo, SessionInfo, SpeakerReply, StatusReply, TellRequest, WorkRequest,
 };
 use crate::api::{Done, ErrorReply, MessageInfo};
 use crate::error::ApiError;
@@ -55,6 +56,22 @@ pub(crate) async fn speaker(
         session: member.as_ref().map(|member| member.session.clone()),
         agent: member.as_ref().map(agents::member),
     }))
+}
+
+/// Tells what a hook of the speaker's agent was told. Nobody can tell it for another terminal.
+#[utoipa::path(post, path = "/v1/hook", operation_id = "hook", request_body = HookRequest,
+    responses((status = 200, body = Done), (status = "default", body = ErrorReply)))]
+pub(crate) async fn hook(
+    State(shared): State<Shared>,
+    speaker: Speaker,
+    Payload(request): Payload<HookRequest>,
+) -> Result<Json<Done>, ApiError> {
+    let terminal = speaker.terminal(&shared.yard)?.ok_or_else(|| {
+        ApiError::new(ErrorCode::Forbidden, "a hook speaks for the terminal of its agent, by its token")
+    })?;
+    let words = request.words.parse().map_err(|error| ApiError::argument(format!("words: {error}")))?;
+    shared.yard.hook(terminal, words, &request.told).await?;
+    Ok(Json(translate::done(terminal)))
 }
 
 /// Says something to an agent, in the name of the speaker. Without a receiver it goes to who created the speaker.
@@ -170,6 +187,13 @@ pub(crate) async fn profiles(
     let project = params.project.map(PathBuf::from);
     let library = shared.yard.profiles(params.variable.as_deref().map(AsRef::as_ref), project.as_deref());
     Json(library.list().into_iter().map(agents::profile).collect())
+}
+
+/// All providers, by id, in the editions that are in use.
+#[utoipa::path(get, path = "/v1/providers", operation_id = "providers",
+    responses((status = 200, body = Vec<ProviderInfo>), (status = "default", body = ErrorReply)))]
+pub(crate) async fn providers(State(shared): State<Shared>) -> Json<Vec<ProviderInfo>> {
+    Json(shared.yard.providers().rows().into_iter().map(ProviderInfo::from).collect())
 }
 
 /// Starts a worker, gives it work and waits for what it answers. The handoff goes on when the caller does not.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ptyard_core::turn::{Explanation, Position, Standing, StatusReport};
+use ptyard_yard::agents::editions::Row;
 use ptyard_yard::agents::profile::{Listed, Origin};
 use ptyard_yard::agents::roster::{Member, Session};
 use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched, OnDialog};
@@ -13,7 +14,7 @@ use super::reply::time;
 use super::request::{absolute, check_variables};
 use crate::api::agents::{
     AnswerRequest, BlockedOnInfo, ExplainInfo, HandoffReply, LaunchReply, LaunchRequest, MemberInfo,
-    OnDialogInfo, ProfileInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
+    OnDialogInfo, ProfileInfo, ProviderInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
 };
 use crate::error::ApiError;
 
@@ -99,6 +100,20 @@ pub(crate) fn profile(listed: Listed) -> ProfileInfo {
         },
         error: listed.error,
         shadowed: listed.shadowed,
+    }
+}
+
+impl From<Row> for ProviderInfo {
+    fn from(row: Row) -> Self {
+        let used = row.provider.as_ref();
+        Self {
+            name: used.map_or_else(|| row.id.clone(), |used| used.name().to_owned()),
+            version: used.map(|used| used.version().to_owned()),
+            tested: used.map(|used| used.tested().to_vec()).unwrap_or_default(),
+            origin: used.map(|used| used.origin().as_str().to_owned()),
+            id: row.id,
+            problem: row.problem,
+        }
     }
 }
 

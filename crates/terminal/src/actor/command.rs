@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::input::Place;
 use super::line::LineTooLong;
 use super::typing::{Typed, Written};
-use crate::agent::{Agent, DispatchError, Haste, Mail, TurnEvents};
+use crate::agent::{Agent, DispatchError, Haste, Hooked, Mail, TurnEvents};
 use crate::backend::{ControlError, KillReport, Signal, Target, TtyState};
 
 /// How many commands may wait; further callers wait in line for a place.
@@ -66,6 +66,11 @@ pub(crate) enum Command {
     },
     Hurry {
         haste: Haste,
+    },
+    JudgeAgain,
+    Hook {
+        told: Hooked,
+        reply: oneshot::Sender<()>,
     },
     ResetTurns {
         reply: oneshot::Sender<()>,

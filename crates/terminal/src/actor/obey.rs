@@ -77,6 +77,11 @@ impl Actor {
                 self.offer(mail, reply);
             }
             Command::Hurry { haste } => self.hurry(haste, self.clock.now()),
+            Command::Hook { told, reply } => {
+                self.hooked(told, self.clock.now());
+                let _gone = reply.send(());
+            }
+            Command::JudgeAgain => self.judge_again(self.clock.now()),
             Command::ResetTurns { reply } => {
                 self.reset_turns(self.clock.now());
                 let _gone = reply.send(());

@@ -1,7 +1,7 @@
 //! Who says what an agent is doing, from what it prints.
 
 use ptyard_core::Moment;
-use ptyard_core::turn::Evidence;
+use ptyard_core::turn::{Evidence, Keys};
 use ptyard_screen::{Signal, View};
 
 /// Judges what an agent prints: its reports, its titles and its screen.
@@ -11,6 +11,9 @@ use ptyard_screen::{Signal, View};
 pub trait Judge: Send {
     /// A sequence was seen in the output: a report (OSC 7501), a title, a mark.
     fn signal(&mut self, signal: &Signal, now: Moment);
+
+    /// Keys were typed, by whomever; those of mail too.
+    fn typed(&mut self, _keys: Keys) {}
 
     /// The screen showed `view` when the output was `offset` bytes long.
     fn look(&mut self, view: &View, offset: u64, now: Moment);

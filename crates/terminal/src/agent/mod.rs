@@ -13,7 +13,7 @@ pub(crate) mod sight;
 
 use std::time::Duration;
 
-use ptyard_core::turn::{AttemptId, Eager, Epoch, Hold, Recovered};
+use ptyard_core::turn::{AttemptId, Eager, Epoch, Hold, Recovered, Rule, Status};
 use ptyard_screen::keys::Key;
 use tokio::sync::{oneshot, watch};
 
@@ -131,6 +131,17 @@ pub struct Mail {
     pub text: String,
 }
 
+/// What a hook of the agent said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hooked {
+    /// What the agent does.
+    pub status: Status,
+    /// By which rule.
+    pub rule: Rule,
+    /// The prompt that was submitted, where the hook is about one.
+    pub prompt: Option<String>,
+}
+
 /// Why a dispatch was not begun. It has no code of its own: whoever hands mail over turns it into a state of the message.
 #[derive(Debug, thiserror::Error)]
 pub enum DispatchError {
@@ -176,6 +187,24 @@ impl Terminal {
     /// no draft and no text that was not taken yet; that it was is seen from the turn's end.
     pub async fn hurry(&self, haste: Haste) -> Result<(), TerminalError> {
         self.command(Command::Hurry { haste }).await
+    }
+
+    /// Tells what a hook of the agent said; it is known when this returns.
+    ///
+    /// # Errors
+    /// When the program has ended and its actor with it.
+    pub async fn hooked(&self, told: Hooked) -> Result<(), TerminalError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Hook { told, reply }).await?;
+        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+    }
+
+    /// Has the screen judged again: the judge goes by other rules from now on.
+    ///
+    /// # Errors
+    /// When the program has ended and its actor with it.
+    pub async fn judge_again(&self) -> Result<(), TerminalError> {
+        self.command(Command::JudgeAgain).await
     }
 
     /// A person says that nothing is under way: what was not confirmed is uncertain, and what is seen from now on counts.

@@ -70,6 +70,18 @@ impl Pasted {
         }
     }
 
+    /// Whether a prompt that was submitted is this text: all of it, behind whatever stood in the composer before.
+    pub(crate) fn is_prompt(&self, prompt: &str) -> bool {
+        let prompt = letters(prompt);
+        let may_be_found = self.letters.chars().count() >= PROBE_MIN;
+        self.written && (prompt == self.letters || may_be_found && prompt.contains(&self.letters))
+    }
+
+    /// The attempt.
+    pub(crate) const fn attempt(&self) -> AttemptId {
+        self.attempt
+    }
+
     /// Whether `shown` is this text or what a composer shows of it: long texts are cut, wrapped or scrolled.
     fn is_in(&self, shown: &str) -> bool {
         let shown = letters(shown);

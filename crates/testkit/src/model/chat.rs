@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tool::{Shell, Tool};
-use super::wire::{Question, Wire, event, text_of};
+use super::wire::{Finder, Question, Wire, event, text_of};
 
 pub(super) fn read(request: &Value) -> Question {
     let none = Vec::new();
@@ -16,7 +16,7 @@ pub(super) fn read(request: &Value) -> Question {
     let tools: Vec<&Value> = tools.iter().map(|tool| &tool["function"]).collect();
     let shell = Shell::among(tools.iter().map(|tool| (&tool["name"], &tool["parameters"])));
     let tools = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
-    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
+    Question { prompt, result, shell, tools, finder: Finder::None, wants_stream: request["stream"] == true }
 }
 
 pub(super) struct Chat {

@@ -3,12 +3,20 @@
 use serde_json::{Value, json};
 
 use super::tool::{Shell, Tool};
-use super::wire::{Question, Wire, event, text_of};
+use super::wire::{Finder, Question, Wire, event, text_of};
+
+/// The tool by which the model asks for tools that were not described to it yet.
+const FINDER: &str = "ToolSearch";
+
+/// The parts of a kind in a message.
+fn parts<'m>(message: &'m Value, kind: &'static str) -> impl Iterator<Item = &'m Value> {
+    let parts = message["content"].as_array().into_iter().flatten();
+    parts.filter(move |part| part["type"] == kind)
+}
 
 /// The results of tools in a message.
 fn results(message: &Value) -> impl Iterator<Item = &Value> {
-    let parts = message["content"].as_array().into_iter().flatten();
-    parts.filter(|part| part["type"] == "tool_result")
+    parts(message, "tool_result")
 }
 
 /// The prompt in a message of the user. What a CLI adds for itself is put into parts of their own, before it.
@@ -25,12 +33,25 @@ pub(super) fn read(request: &Value) -> Question {
     let is_prompt = |message: &Value| message["role"] == "user" && results(message).next().is_none();
     let at = messages.iter().rposition(is_prompt);
     let prompt = at.map_or_else(String::new, |at| prompt_of(&messages[at]["content"]));
-    let after = messages.iter().skip(at.map_or(0, |at| at + 1));
-    let result = after.flat_map(results).last().map(|part| text_of(&part["content"]));
+    let after = &messages[at.map_or(0, |at| at + 1)..];
+    let searches: Vec<&Value> = after
+        .iter()
+        .flat_map(|message| parts(message, "tool_use"))
+        .filter(|part| part["name"] == FINDER)
+        .map(|part| &part["id"])
+        .collect();
+    let (found, told): (Vec<&Value>, Vec<&Value>) =
+        after.iter().flat_map(results).partition(|part| searches.contains(&&part["tool_use_id"]));
+    let result = told.last().map(|part| text_of(&part["content"]));
     let tools = request["tools"].as_array().unwrap_or(&none);
     let shell = Shell::among(tools.iter().map(|tool| (&tool["name"], &tool["input_schema"])));
-    let tools = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
-    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
+    let tools: Vec<Tool> = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
+    let finder = match tools.iter().find(|tool| tool.name == FINDER) {
+        _ if !found.is_empty() => Finder::Asked,
+        Some(tool) => Finder::Offered(tool.clone()),
+        None => Finder::None,
+    };
+    Question { prompt, result, shell, tools, finder, wants_stream: request["stream"] == true }
 }
 
 pub(super) struct Messages {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tool::{Shell, Tool};
-use super::wire::{Question, Wire, event, text_of};
+use super::wire::{Finder, Question, Wire, event, text_of};
 
 /// Messages in the user's name that are none of the user's.
 const CONTEXT: [&str; 4] = ["<environment_context", "<user_instructions", "<permissions", "# AGENTS"];
@@ -25,7 +25,7 @@ pub(super) fn read(request: &Value) -> Question {
     let nested = tools.iter().flat_map(|tool| tool["tools"].as_array().into_iter().flatten());
     let shell = Shell::among(tools.iter().chain(nested).map(|tool| (&tool["name"], &tool["parameters"])));
     let tools = tools.iter().flat_map(named).collect();
-    Question { prompt, result, shell, tools, wants_stream: request["stream"] == true }
+    Question { prompt, result, shell, tools, finder: Finder::None, wants_stream: request["stream"] == true }
 }
 
 /// A tool, or those of a group.

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::script::Turn;
-use super::wire::{Question, Wire};
+use super::wire::{Finder, Question, Wire};
 use super::{Asked, Shared, chat, messages, responses};
 
 /// What requests that a CLI makes for itself are answered.
@@ -55,15 +55,15 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
 }
 
 async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>) -> Response {
-    let Question { prompt, result, shell, tools, wants_stream } = question;
+    let Question { prompt, result, shell, tools, finder, wants_stream } = question;
     let Some(shell) = shell else {
         return whole_or_stream(wants_stream, &[wire.open(), wire.text(ASIDE), wire.close()], &*wire);
     };
     let has_result = result.is_some();
+    let goes_on = has_result || finder == Finder::Asked;
     let (at, turn) = shared.change(|state| {
         let turn = state.script.turn(&prompt);
-        let known =
-            has_result.then(|| state.asked.iter().rposition(|asked| asked.prompt == prompt)).flatten();
+        let known = goes_on.then(|| state.asked.iter().rposition(|asked| asked.prompt == prompt)).flatten();
         let at = known.unwrap_or_else(|| {
             state.asked.push(Asked { prompt, result: None, given_up: false });
             state.asked.len() - 1
@@ -83,6 +83,11 @@ async fn reply(shared: Arc<Shared>, question: Question, mut wire: Box<dyn Wire>)
         }
         Turn::Calls { server, tool, arguments, .. } if !has_result => {
             let Some(tool) = tools.iter().find(|offered| offered.is_of(&server, &tool)) else {
+                if let Finder::Offered(finder) = finder {
+                    let query = json!({"query": format!("select:mcp__{server}__{tool}"), "max_results": 5});
+                    let call = wire.call(&finder, &query);
+                    return whole_or_stream(wants_stream, &[wire.open(), call, wire.close()], &*wire);
+                }
                 let missing = format!("no tool {tool} of {server} among {tools:?}");
                 shared.change(|state| state.strange.push(missing));
                 return StatusCode::NOT_FOUND.into_response();

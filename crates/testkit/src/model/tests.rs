@@ -85,6 +85,43 @@ fn a_tool_of_a_server_is_called_by_the_name_that_the_client_gave_it() {
     assert!(called("/v1/messages", json!([{"name": "Bash"}]), "/content_block/name").is_empty());
 }
 
+/// Some CLIs describe the tools of MCP servers to a model that asks for them.
+#[test]
+fn a_tool_that_was_not_described_is_asked_for_first() {
+    let model = Model::start();
+    let arguments = json!({"text": "a"});
+    let turn = Turn::Calls { server: "yard".into(), tool: "tell".into(), arguments, then: "Told.".into() };
+    model.on("call it", turn);
+    let tool = |name: &str| json!({"name": name, "input_schema": {}});
+    let mut tools = vec![tool("Bash"), tool("ToolSearch")];
+    let mut messages = vec![json!({"role": "user", "content": "call it"})];
+    let said = |tools: &[Value], messages: &[Value]| {
+        let body = json!({"stream": true, "tools": tools, "messages": messages});
+        events(&post(&model, "/v1/messages", &body))
+    };
+    let called = |events: &[Value]| {
+        let block = events.iter().find_map(|event| event.get("content_block")).cloned().unwrap();
+        let input = events.iter().find_map(|event| event.pointer("/delta/partial_json")?.as_str()).unwrap();
+        (block["name"].clone(), block["id"].clone(), serde_json::from_str::<Value>(input).unwrap())
+    };
+    let answer = |id: &Value, content: Value| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": content}]});
+    let use_of = |name: &Value, id: &Value| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": name, "input": {}}]});
+
+    let (name, id, input) = called(&said(&tools, &messages));
+    assert_eq!((&name, &input["query"]), (&json!("ToolSearch"), &json!("select:mcp__yard__tell")));
+    let found = json!([{"type": "tool_reference", "tool_name": "mcp__yard__tell"}]);
+    messages.extend([use_of(&name, &id), answer(&id, found)]);
+    assert!(model.wait_asked("call it").result.is_none(), "what was found is no result");
+    // It is not asked again: one that is still not described is missing.
+    assert!(said(&tools, &messages).is_empty());
+    tools.push(tool("mcp__yard__tell"));
+    let (name, id, input) = called(&said(&tools, &messages));
+    assert_eq!((&name, input), (&json!("mcp__yard__tell"), json!({"text": "a"})));
+    messages.extend([use_of(&name, &id), answer(&id, json!("told"))]);
+    assert!(said(&tools, &messages).iter().any(|event| event.pointer("/delta/text").is_some()));
+    assert_eq!((model.prompts().len(), model.wait_asked("call it").result.as_deref()), (1, Some("told")));
+}
+
 #[test]
 fn a_command_is_run_once_and_a_request_without_tools_is_no_prompt() {
     let model = Model::start();

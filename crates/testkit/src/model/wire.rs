@@ -13,10 +13,23 @@ pub(super) struct Question {
     pub(super) result: Option<String>,
     /// The shell that the CLI offers. Requests for titles and the like offer none.
     pub(super) shell: Option<Shell>,
-    /// All tools that it offers.
+    /// All tools that it describes.
     pub(super) tools: Vec<Tool>,
+    /// How it describes more.
+    pub(super) finder: Finder,
     /// Whether it wants a stream.
     pub(super) wants_stream: bool,
+}
+
+/// A tool that describes other tools: some CLIs describe those of MCP servers to who asks for them only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Finder {
+    /// There is none.
+    None,
+    /// It can be called.
+    Offered(Tool),
+    /// It was called, and told what it knows.
+    Asked,
 }
 
 /// How an API writes an answer, piece by piece.

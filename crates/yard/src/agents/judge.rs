@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::Moment;
+use ptyard_core::turn::Keys;
 use ptyard_providers::manifest::PasteBrackets;
 use ptyard_providers::{Composer as Read, Dialog, Judge as Reader, Provider};
 use ptyard_screen::keys::Key;
@@ -11,13 +12,19 @@ use ptyard_screen::{Signal, View};
 use ptyard_terminal::agent::{Agent, Brackets, Composer, Judge, Recipe, ShellIs, Verdict};
 use tokio::sync::watch;
 
+use super::editions::Known;
+
 /// The provider whose agent is itself a shell.
 const SHELL: &str = "shell";
 
-/// What the actor of a terminal needs to know of an agent of this provider; and the dialog that it shows, from now on.
-pub(super) fn agent(provider: &Arc<Provider>) -> (Agent, watch::Receiver<Option<Dialog>>) {
+/// What the actor of a terminal needs to know of an agent of this provider, whose later editions come with `editions`; and
+/// the dialog that it shows, from now on.
+pub(super) fn agent(
+    provider: &Arc<Provider>,
+    editions: watch::Receiver<Option<Arc<Known>>>,
+) -> (Agent, watch::Receiver<Option<Dialog>>) {
     let (dialog, shown) = watch::channel(None);
-    let judge = ProviderJudge { reader: Reader::new(Arc::clone(provider)), end: 0, dialog };
+    let judge = ProviderJudge { reader: Reader::new(Arc::clone(provider)), editions, end: 0, dialog };
     (Agent::new(Box::new(judge), recipe(provider)), shown)
 }
 
@@ -51,10 +58,26 @@ fn keys(provider: &Provider) -> Vec<Key> {
 
 struct ProviderJudge {
     reader: Reader,
+    editions: watch::Receiver<Option<Arc<Known>>>,
     /// Where the output ended when it was last told.
     end: u64,
     /// The dialog that is shown.
     dialog: watch::Sender<Option<Dialog>>,
+}
+
+impl ProviderJudge {
+    /// Goes by the newest edition. One that is not there any more goes on to be used here.
+    fn take_edition(&mut self) {
+        if !self.editions.has_changed().unwrap_or_default() {
+            return;
+        }
+        let known = self.editions.borrow_and_update().clone();
+        let used = self.reader.provider();
+        let newest = known.and_then(|known| known.library.get(used.id()).cloned());
+        if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, used)) {
+            self.reader.replace(newest);
+        }
+    }
 }
 
 impl Judge for ProviderJudge {
@@ -62,7 +85,12 @@ impl Judge for ProviderJudge {
         self.reader.signal(signal, now);
     }
 
+    fn typed(&mut self, keys: Keys) {
+        self.reader.typed(keys);
+    }
+
     fn look(&mut self, view: &View, offset: u64, now: Moment) {
+        self.take_edition();
         if offset > self.end {
             self.end = offset;
             self.reader.output(offset, now);

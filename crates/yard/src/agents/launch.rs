@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use super::deliver::Deliverer;
 use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
+use super::hooks;
 use super::mail::abandoned_by_nobody;
 use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
@@ -194,6 +195,7 @@ impl Yard {
                 .map(|program| servers::own(program, &state, id, &token))
                 .chain(of_profile)
                 .collect();
+            wanted.hook = program.as_deref().map(|program| hooks::command(program, &state));
             let plan = plan(&provider, &wanted)?;
             planned = Planned { notices: plan.advisory.clone(), first_message: plan.first_message.clone() };
             let mut env = plan.env;
@@ -294,7 +296,8 @@ impl Yard {
                 "no provider: name one with --provider, or in the profile (`ptyard provider list` shows them)".to_owned(),
             )
         })?;
-        let library = self.inner.team.providers(&self.inner.config.state);
+        let known = self.providers();
+        let library = &known.library;
         library.get(&wanted).cloned().ok_or_else(|| {
             let known: Vec<&str> = library.iter().map(|provider| provider.id()).collect();
             YardError::InvalidArgument(format!(

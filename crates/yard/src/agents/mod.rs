@@ -2,9 +2,11 @@
 
 mod deliver;
 mod dialogs;
+pub mod editions;
 mod error;
 pub mod framing;
 pub mod handoff;
+mod hooks;
 mod judge;
 pub(crate) mod launch;
 pub(crate) mod mail;

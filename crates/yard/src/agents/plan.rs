@@ -27,6 +27,7 @@ pub(super) fn wanted(
         model: spec.model.clone().or_else(|| profile?.model.clone()),
         prompt,
         mcp: Vec::new(),
+        hook: None,
         tools,
         unattended: spec.unattended,
         resume: None,

@@ -139,8 +139,8 @@ impl Yard {
     /// How long a question has to stand before the agent takes a key for an answer.
     fn answer_after(&self, id: TerminalId) -> Duration {
         let provider = self.inner.team.roster().member(id).map(|member| member.provider.clone());
-        let library = self.inner.team.providers(&self.inner.config.state);
-        let provider = provider.and_then(|provider| library.get(&provider));
+        let known = self.providers();
+        let provider = provider.and_then(|provider| known.library.get(&provider));
         provider.map_or(Duration::ZERO, |provider| Duration::from_millis(provider.input().answer_after_ms))
     }
 }

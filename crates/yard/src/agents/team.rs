@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptyard_core::TerminalId;
-use ptyard_providers::library::{Reloaded, files};
-use ptyard_providers::{Dialog, Library, Origin, Provider};
+use ptyard_providers::{Dialog, Provider};
 use ptyard_terminal::agent::{Agent, Earlier, TurnEvents};
 use tokio::sync::watch;
 
+use super::editions::{Editions, Known};
 use super::handoff::Handoffs;
 use super::judge;
 use super::launch::GENERIC;
@@ -25,7 +25,7 @@ const MEMBER: &str = "member.json";
 #[derive(Default)]
 pub(crate) struct Team {
     roster: Mutex<Roster>,
-    providers: OnceLock<Library>,
+    pub(super) editions: Editions,
     /// Made when the first one is begun, or an earlier server left some.
     pub(super) handoffs: OnceLock<Handoffs>,
 }
@@ -37,32 +37,15 @@ impl Team {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The providers: those built in, with those of the state directory over them. Read when first asked for.
-    pub(crate) fn providers(&self, state: &Path) -> &Library {
-        self.providers.get_or_init(|| {
-            let mut library = Library::bundled().unwrap_or_else(|error| {
-                tracing::error!(%error, "a built-in manifest is broken");
-                Library::default()
-            });
-            let directory = state.join("providers");
-            match files::read_directory(&directory, Origin::Local) {
-                Ok(found) => {
-                    for reloaded in library.reload(&found) {
-                        if let Reloaded::Refused { place, error } = reloaded {
-                            tracing::warn!(%place, %error, "a manifest is not used");
-                        }
-                    }
-                }
-                Err(error) => tracing::warn!(%error, directory = %directory.display(), "no manifests"),
-            }
-            library
-        })
+    /// The providers, in the editions that are in use now.
+    pub(crate) fn providers(&self, state: &Path) -> Arc<Known> {
+        self.editions.now(state)
     }
 
     /// A provider, or that of any program when it is not known any more.
     pub(super) fn provider(&self, state: &Path, id: &str) -> Option<Arc<Provider>> {
-        let library = self.providers(state);
-        library.get(id).or_else(|| library.get(GENERIC)).cloned()
+        let known = self.providers(state);
+        known.library.get(id).or_else(|| known.library.get(GENERIC)).cloned()
     }
 
     /// Tells a terminal's actor what runs in it. What it tells of its turns from now on, and the dialogs it shows.
@@ -74,8 +57,10 @@ impl Team {
         provider: &str,
         earlier: Option<Earlier>,
     ) -> Option<(TurnEvents, watch::Receiver<Option<Dialog>>)> {
+        // Before the edition is asked for, so that none falls in between.
+        let editions = self.editions.follow();
         let provider = self.provider(state, provider)?;
-        let (agent, dialogs) = judge::agent(&provider);
+        let (agent, dialogs) = judge::agent(&provider, editions);
         match entry.terminal.attend(Agent { earlier, ..agent }).await {
             Ok(events) => Some((events, dialogs)),
             Err(error) => {

@@ -134,8 +134,7 @@ impl Yard {
         let from = bounds.start.max(bounds.end.saturating_sub(ANSWER_LOG_BYTES));
         let log = self.read(at, Some(from), ANSWER_LOG_BYTES as usize).await?;
         let provider = self.inner.team.roster().member(entry.id()).map(|member| member.provider.clone());
-        let library = self.inner.team.providers(&self.inner.config.state);
-        if let Some(provider) = provider.and_then(|id| library.get(&id).cloned()) {
+        if let Some(provider) = provider.and_then(|id| self.providers().library.get(&id).cloned()) {
             let size = entry.terminal.progress().borrow().size;
             let mut reader = Reader::new(provider, size);
             reader.feed(&log.data, Moment::EPOCH);

@@ -5,6 +5,7 @@
 //! machine wants is done at once. So a gate that was found open and the first byte of the paste are never more than
 //! one synchronous step apart.
 
+mod hook;
 mod interrupt;
 mod judge;
 mod place;
@@ -42,6 +43,8 @@ pub(super) struct Attended {
     asker: Option<oneshot::Sender<Result<(), DispatchError>>>,
     /// The last look at the screen.
     seen: Seen,
+    /// How often a hook was heard.
+    hooks: u64,
     clocks: Clocks,
 }
 
@@ -106,6 +109,7 @@ impl Actor {
             mail: None,
             asker: None,
             seen: Seen::default(),
+            hooks: 0,
             clocks: Clocks { input: Some(now), ..Clocks::default() },
         });
         self.tell_place(now);
@@ -169,6 +173,13 @@ impl Actor {
     /// The terminal is removed.
     pub(super) fn agent_removed(&mut self, now: Moment) {
         self.step(vec![Event::Removed], now);
+    }
+
+    /// The judge goes by other rules than when it looked last.
+    pub(super) fn judge_again(&mut self, now: Moment) {
+        if self.attended.is_some() && self.now.sealed.is_none() {
+            self.look_now(now);
+        }
     }
 
     pub(super) fn reset_turns(&mut self, now: Moment) {

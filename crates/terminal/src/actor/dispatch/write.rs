@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_core::turn::{AttemptId, Epoch, Event, Foreground, SETTLED_AFTER};
+use ptyard_core::turn::{AttemptId, Epoch, Event, Foreground, Keys, SETTLED_AFTER};
 use ptyard_screen::paste::{self, PASTE_END};
 
 use super::super::Actor;
@@ -117,6 +117,7 @@ impl Actor {
     pub(in super::super) fn tell_written(&mut self, now: Moment) {
         let mut events = Vec::new();
         for (keys, mark) in self.queue.take_typed() {
+            self.judge_typed(keys);
             events.push(Event::Typed { keys, mark });
         }
         for mailed in self.queue.take_mailed() {
@@ -127,7 +128,10 @@ impl Actor {
                     }
                     Event::Pasted { attempt }
                 }
-                Mailed::Entered(attempt, mark) => Event::Entered { attempt, mark },
+                Mailed::Entered(attempt, mark) => {
+                    self.judge_typed(Keys::Submit);
+                    Event::Entered { attempt, mark }
+                }
                 Mailed::NotTaken(attempt, taken) => Event::NotTaken { attempt, taken },
             });
         }
@@ -139,6 +143,12 @@ impl Actor {
             attended.clocks.settled = false;
         }
         self.step(events, now);
+    }
+
+    fn judge_typed(&mut self, keys: Keys) {
+        if let Some(attended) = &mut self.attended {
+            attended.judge.typed(keys);
+        }
     }
 
     /// When the Enter is to be pressed: after the pause, counted from when the text was seen in the composer.

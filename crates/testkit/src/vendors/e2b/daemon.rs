@@ -58,6 +58,11 @@ impl Daemon {
         Self { token, env, metadata, sandbox, running, gone }
     }
 
+    /// How many processes live in it.
+    pub(super) fn living(&self) -> usize {
+        self.sandbox.count()
+    }
+
     /// Ends everything in it.
     pub(super) fn end(&self) {
         self.gone.send_replace(true);

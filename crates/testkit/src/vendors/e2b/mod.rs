@@ -111,6 +111,12 @@ impl E2bServer {
         locked(&self.vendor.sandboxes).keys().cloned().collect()
     }
 
+    /// How many processes live in all sandboxes.
+    #[must_use]
+    pub fn living(&self) -> usize {
+        locked(&self.vendor.sandboxes).values().map(|daemon| daemon.living()).sum()
+    }
+
     /// How many requests had this in their method and path.
     #[must_use]
     pub fn heard(&self, what: &str) -> usize {
