@@ -13,7 +13,7 @@ use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
 use ptyard_backends::modal::{self, Modal};
 use ptyard_backends::ssh::{Client, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
-use ptyard_server::CaoConfig;
+use ptyard_server::{CaoConfig, CaoPlace};
 use ptyard_terminal::backend::Backend;
 
 use crate::environment;
@@ -79,7 +79,7 @@ pub(crate) fn e2b() -> E2b {
 
 /// How the clients of CLI Agent Orchestrator are served at this address.
 pub(crate) fn cao(address: SocketAddr) -> CaoConfig {
-    CaoConfig { address, home: cao_home() }
+    CaoConfig { address, home: cao_home(), place: CaoPlace::Tmux }
 }
 
 /// CAO's own directory.

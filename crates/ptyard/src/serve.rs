@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
-use ptyard_server::{Ground, Served, Server, ServerConfig};
+use ptyard_server::{CAO_ALIAS, Ground, Served, Server, ServerConfig};
 use ptyard_terminal::local::keeper::UpgradeFrom;
 use ptyard_yard::{Yard, YardConfig};
 use tokio::signal::unix::{SignalKind, signal};
@@ -151,6 +151,7 @@ async fn host(state: &State, options: &ServeOptions, watcher: &mut Watcher) -> R
         keeper: Some(keep::command(state, options.log.as_ref(), upgrade)),
         // By its path, where the next version will be when agents start it.
         program: std::env::current_exe().ok(),
+        alias: options.cao.map(|_| CAO_ALIAS),
         elsewhere: places::backends(state),
         ..YardConfig::new(state.dir())
     };

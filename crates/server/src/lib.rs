@@ -26,7 +26,7 @@ mod stop;
 mod translate;
 mod viewer;
 
-pub use cao::{CAO_ADDRESS, CaoConfig};
+pub use cao::{CAO_ADDRESS, CAO_ALIAS, CaoConfig, CaoPlace};
 pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;

@@ -73,6 +73,8 @@ pub struct StartSpec {
     pub io: Io,
     /// What the operating system is to hold it to.
     pub ceilings: Ceilings,
+    /// What it is called where a place shows people its programs by name; `None` leaves that to the place.
+    pub title: Option<String>,
 }
 
 /// What becomes of a start whose ceilings cannot all be held here.
@@ -255,6 +257,18 @@ pub struct Creation {
 pub trait Sink: Send {
     /// Writes a prefix of `bytes` and says how much was taken.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+
+    /// Whether bytes are on their way of which nothing is known yet: asked again with the same ones, `poll_write` says what
+    /// became of them. Until then no others may come before them.
+    fn is_under_way(&self) -> bool {
+        false
+    }
+
+    /// How many bytes of output that came after the last write was taken the [`Source`] has handed out already. A place that
+    /// says only later what it took counts them, so that a program that answers sooner is not unheard.
+    fn run_ahead(&self) -> u64 {
+        0
+    }
 
     /// Ends the input, for good. On a tty this types the end-of-file character when the line discipline will act on
     /// it, which like all typing waits while the program does not read. Called again until it is `Ready`.

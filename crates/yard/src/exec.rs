@@ -95,8 +95,15 @@ impl Yard {
 
         let shown = shown_environment(&env, &given);
         let ceilings = limits.ceilings(spec.limits.unheld);
-        let start =
-            StartSpec { id: place.id, argv: argv.clone(), cwd: cwd.clone(), env, io: spec.io, ceilings };
+        let start = StartSpec {
+            id: place.id,
+            argv: argv.clone(),
+            cwd: cwd.clone(),
+            env,
+            io: spec.io,
+            ceilings,
+            title: furnishing.title.clone(),
+        };
         let log_config = limits.log(self.inner.config.log);
         let surroundings = Surroundings {
             clock: self.inner.clock,

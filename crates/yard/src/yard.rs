@@ -13,6 +13,7 @@ use ptyard_terminal::local::keeper::KeeperCommand;
 use ptyard_terminal::log::LogConfig;
 use ptyard_terminal::{Clock, Pauses, TerminalError};
 
+use crate::agents::Alias;
 use crate::agents::team::Team;
 use crate::entry::Entry;
 use crate::error::YardError;
@@ -40,6 +41,8 @@ pub struct YardConfig {
     pub keeper: Option<KeeperCommand>,
     /// The program `ptyard`, which agents are given as an MCP server that speaks for them; without one they get none.
     pub program: Option<PathBuf>,
+    /// How another program's clients know agents, when there are such clients.
+    pub alias: Option<Alias>,
     /// The clock that flows go by.
     pub calendar: Arc<dyn Calendar>,
     /// Backends beside the one of this machine.
@@ -58,6 +61,7 @@ impl YardConfig {
             max_running: 4_000,
             keeper: None,
             program: None,
+            alias: None,
             calendar: Arc::new(WallCalendar),
             elsewhere: Vec::new(),
             pauses: Pauses::default(),

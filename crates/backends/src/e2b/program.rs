@@ -179,6 +179,7 @@ mod tests {
             env: [("SECRET".to_owned(), "value".to_owned())].into(),
             io: Io::Pipes(Stdin::Null),
             ceilings: Default::default(),
+            title: None,
         };
         for io in [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)] {
             let order = start(&StartSpec { io, ..spec.clone() });

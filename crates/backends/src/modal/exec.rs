@@ -212,6 +212,7 @@ mod tests {
                 .into(),
             io,
             ceilings: Default::default(),
+            title: None,
         }
     }
 

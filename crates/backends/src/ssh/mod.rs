@@ -151,6 +151,7 @@ async fn start(host: &Arc<Host>, local: &dyn Backend, spec: StartSpec) -> Result
         env: connection.environment(),
         io,
         ceilings: Ceilings::default(),
+        title: None,
     };
     let started = local.start(client).await?;
     let (mut source, mut control) = (started.source, started.control);

@@ -10,7 +10,7 @@ use super::control::{Owner, TmuxControl, end_of, pass_sizes};
 use super::draw::{self, History};
 use super::joined::{FOUND, Found, Joined, Joining};
 use super::link::Link;
-use super::pane::{Feed, PaneSink, PaneSource};
+use super::pane::{Feed, HandedOut, PaneSink, PaneSource};
 use super::protocol::quoted;
 use super::server::{Kept, follow_window, of_start};
 use super::start::{SIZES, note};
@@ -47,9 +47,11 @@ pub(super) async fn adopt(link: Link, target: &str, spec: &StartSpec) -> Result<
     let watched = Arc::clone(&process);
     tokio::spawn(async move { herald.ended(end_of(&end_link, pane, &watched).await) });
     let place = Joining::there(joined);
+    let handed_out = HandedOut::default();
+    let feed = Feed { drawn, pieces: followed.pieces, ending: None };
     Ok(Started {
-        source: Box::new(PaneSource::new(Feed { drawn, pieces: followed.pieces, ending: None })),
-        sink: Some(Box::new(PaneSink::new(place.clone()))),
+        source: Box::new(PaneSource::new(feed, handed_out.clone())),
+        sink: Some(Box::new(PaneSink::new(place.clone(), handed_out))),
         control: Box::new(TmuxControl::new(place, id, Owner::Others, fate, seen)),
         questions: Questions::ThePlaces,
         pid: Some(found.pid),

@@ -12,9 +12,10 @@ use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use tokio::sync::{mpsc, watch};
 
 use super::joined::{Joined, Joining, line_discipline};
-use super::link::{Link, TmuxError};
+use super::link::{Follow, Link, TmuxError};
 use super::protocol::Pane;
 use super::server::{OPTION, SESSION};
+use super::session::Sizing;
 use crate::shared::fate::{Fate, Herald};
 use crate::shared::{clients, look_after};
 
@@ -33,8 +34,8 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 /// Whose the pane is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Ours: it goes with the program.
-    Us,
+    /// Ours: it goes with the program. Its size is whose this says.
+    Us(Sizing),
     /// Somebody else's: it is left as it is.
     Others,
 }
@@ -61,7 +62,11 @@ impl TmuxControl {
         sizes: mpsc::Receiver<Size>,
     ) -> Self {
         let (size, asked) = watch::channel(None);
-        tokio::spawn(resize(place.clone(), asked));
+        let sizing = match owner {
+            Owner::Us(sizing) => sizing,
+            Owner::Others => Sizing::Asked,
+        };
+        tokio::spawn(resize(place.clone(), sizing, asked));
         Self { place, id, owner, fate, size, sizes }
     }
 }
@@ -69,7 +74,7 @@ impl TmuxControl {
 /// The word by which the processes of a program are found.
 fn mark_of(owner: Owner, id: TerminalId, joined: &Joined) -> String {
     match owner {
-        Owner::Us => mark(id),
+        Owner::Us(_) => mark(id),
         Owner::Others => format!("pid:{}", joined.pid),
     }
 }
@@ -184,15 +189,38 @@ fn unknown() -> Exit {
     Exit { cause: ptyard_core::Cause::Unknown, ..Exit::lost() }
 }
 
+/// Gives a window a size: for good, or until somebody attaches who has another.
+pub(super) async fn resize_window(
+    link: &Link,
+    window: &str,
+    size: Size,
+    sizing: Sizing,
+) -> Result<(), TmuxError> {
+    let (cols, rows) = (size.cols(), size.rows());
+    let resize = (format!("resize-window -t {window} -x {cols} -y {rows}"), Follow::Nothing);
+    match sizing {
+        Sizing::Asked => {
+            let [resized] = link.ask_at_once([resize]).await;
+            resized.map(drop)
+        }
+        // A window that was given a size keeps it, whoever attaches, unless it is told otherwise.
+        Sizing::Attached => {
+            let free = (format!("set-option -w -t {window} window-size latest"), Follow::Nothing);
+            let [resized, freed] = link.ask_at_once([resize, free]).await;
+            resized.and(freed).map(drop)
+        }
+    }
+}
+
 /// Carries out changes of the size; of several only the last one counts.
-async fn resize(mut place: Joining, mut sizes: watch::Receiver<Option<Size>>) {
+async fn resize(mut place: Joining, sizing: Sizing, mut sizes: watch::Receiver<Option<Size>>) {
     let Some(joined) = place.joined().await else { return };
     let Joined { link, pane, window, .. } = &*joined;
     while sizes.changed().await.is_ok() {
         let size = *sizes.borrow_and_update();
         let Some(size) = size else { continue };
         let (cols, rows) = (size.cols(), size.rows());
-        let resized = link.ask(format!("resize-window -t {window} -x {cols} -y {rows}")).await;
+        let resized = resize_window(link, window, size, sizing).await;
         // In a window with several panes its own share is asked for too.
         let own = link.ask(format!("resize-pane -t {pane} -x {cols} -y {rows}")).await;
         if let Err(error) = resized.and(own) {
@@ -277,7 +305,7 @@ impl Control for TmuxControl {
 
     fn removal(&self) -> Removal {
         match self.owner {
-            Owner::Us => Removal::Ends,
+            Owner::Us(_) => Removal::Ends,
             Owner::Others => Removal::LetsGo,
         }
     }
@@ -299,7 +327,7 @@ impl Drop for TmuxControl {
             let Joined { link, pane, window, .. } = &*joined;
             link.forget(*pane);
             match owner {
-                Owner::Us => {
+                Owner::Us(_) => {
                     let mark = mark(id);
                     if !nothing_left
                         && let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await
@@ -307,10 +335,7 @@ impl Drop for TmuxControl {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
                     // Not the window: a person may have made another pane in it.
-                    let closed = link.ask(format!("kill-pane -t {pane}")).await;
-                    if let Err(TmuxError::Gone(_)) = closed {
-                        link.server.close(id).await;
-                    }
+                    let _gone = link.ask(format!("kill-pane -t {pane}")).await;
                 }
                 Owner::Others => {
                     let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;

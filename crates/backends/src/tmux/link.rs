@@ -8,10 +8,8 @@
 //!    is asked for all there are.
 
 use std::collections::{HashMap, VecDeque};
-use std::pin::pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use ptyard_core::Size;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -20,16 +18,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::joined::size;
 use super::protocol::{Line, Pane, Within, unescaped};
-use super::server::Server;
 
 /// Commands that may wait to be written; further callers wait outside.
 const COMMANDS: usize = 64;
 
 /// Pieces of output that may wait for one follower, of at most some kilobytes each.
 const PIECES: usize = 256;
-
-/// How long after its client has ended what came before is read.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Output of a pane, piece by piece.
 pub(super) type Pieces = mpsc::Receiver<Vec<u8>>;
@@ -41,12 +35,14 @@ pub(super) enum Follow {
     Nothing,
     /// Its output is followed from now on: the answer's first word is the pane.
     Named,
+    /// How much this pane has printed by the time of the answer is told.
+    Printed(Pane),
     /// The answer names all panes there are, with their sizes: output of the others has ended.
     All,
 }
 
 /// What to ask for that.
-const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height}'";
+const ALL: &str = "list-panes -a -F '#{pane_id} #{pane_width} #{pane_height} #{window_linked}'";
 
 /// A pane that is followed.
 #[derive(Debug)]
@@ -54,6 +50,17 @@ pub(super) struct Followed {
     pub(super) pieces: Pieces,
     /// Its size whenever that may have changed.
     pub(super) size: watch::Receiver<Option<Size>>,
+    /// Where its window is.
+    pub(super) shown: watch::Receiver<Shown>,
+}
+
+/// Where a window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// In one session.
+    Once,
+    /// In several, as far as is known.
+    InSeveral,
 }
 
 /// The other ends of it.
@@ -61,6 +68,9 @@ pub(super) struct Followed {
 struct Follower {
     pieces: mpsc::Sender<Vec<u8>>,
     size: watch::Sender<Option<Size>>,
+    shown: watch::Sender<Shown>,
+    /// Bytes that were printed since it is followed.
+    printed: u64,
 }
 
 /// An answer.
@@ -70,6 +80,8 @@ pub(super) struct Answer {
     pub(super) text: String,
     /// The pane that is followed from now on.
     pub(super) followed: Option<Followed>,
+    /// Bytes that the pane in question has printed since it is followed.
+    pub(super) printed: Option<u64>,
 }
 
 type Reply = oneshot::Sender<Result<Answer, TmuxError>>;
@@ -96,8 +108,6 @@ type Panes = Arc<Mutex<HashMap<Pane, Follower>>>;
 /// A client that is connected.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
-    /// What it is a client of.
-    pub(super) server: Server,
     commands: mpsc::Sender<Asked>,
     panes: Panes,
     gone: watch::Receiver<Option<String>>,
@@ -105,7 +115,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Starts a client by this command, which must be one of `tmux -C`.
-    pub(super) fn start(mut command: Command, server: Server) -> std::io::Result<Self> {
+    pub(super) fn start(mut command: Command) -> std::io::Result<Self> {
         let mut client =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let (Some(input), Some(output)) = (client.stdin.take(), client.stdout.take()) else {
@@ -126,21 +136,13 @@ impl Link {
         let looking = tokio::spawn(look_for_panes(commands.downgrade(), closes));
         tokio::spawn(async move {
             let writing = tokio::spawn(write(input, asked, Arc::clone(&waiting)));
-            let mut reading = pin!(reader.read());
-            let why = tokio::select! {
-                why = &mut reading => why,
-                // The server has the client's streams itself, and keeps them open when the client was killed.
-                _ended = client.wait() => match tokio::time::timeout(LAST_WORDS, reading).await {
-                    Ok(why) => why,
-                    Err(_) => "its client was killed".to_owned(),
-                },
-            };
+            let why = reader.read().await;
             writing.abort();
             looking.abort();
             say_gone.send_replace(Some(why.clone()));
             end(client, &waiting, &followed, &why);
         });
-        Ok(Self { server, commands, panes, gone })
+        Ok(Self { commands, panes, gone })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -299,23 +301,32 @@ impl Reader {
         }
         drop(waiting);
         let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = match follow {
+            Follow::Printed(pane) => panes.get(&pane).map(|follower| follower.printed),
+            _ => None,
+        };
         let followed = match follow {
-            Follow::Nothing => None,
+            Follow::Nothing | Follow::Printed(_) => None,
             Follow::Named => {
                 let word = text.split_whitespace().next().unwrap_or_default();
                 Pane::parse(word.as_bytes()).map(|pane| {
                     let (sender, pieces) = mpsc::channel(PIECES);
                     let (say_size, size) = watch::channel(None);
-                    panes.insert(pane, Follower { pieces: sender, size: say_size });
-                    Followed { pieces, size }
+                    let (say_shown, shown) = watch::channel(Shown::InSeveral);
+                    panes.insert(
+                        pane,
+                        Follower { pieces: sender, size: say_size, shown: say_shown, printed: 0 },
+                    );
+                    Followed { pieces, size, shown }
                 })
             }
             Follow::All => {
-                let all: HashMap<Pane, Option<Size>> = text.lines().filter_map(pane_with_size).collect();
+                let all: HashMap<Pane, (Option<Size>, Shown)> = text.lines().filter_map(listed).collect();
                 panes.retain(|pane, follower| {
                     let known = all.get(pane);
-                    if let Some(size) = known {
-                        follower.size.send_if_modified(|before| std::mem::replace(before, *size) != *size);
+                    if let Some(&(size, shown)) = known {
+                        follower.size.send_if_modified(|before| std::mem::replace(before, size) != size);
+                        follower.shown.send_if_modified(|before| std::mem::replace(before, shown) != shown);
                     }
                     known.is_some()
                 });
@@ -324,13 +335,16 @@ impl Reader {
         };
         drop(panes);
         // A caller that is gone leaves a pane that it asked for to itself: see `Window`.
-        let _nobody = reply.send(Ok(Answer { text, followed }));
+        let _nobody = reply.send(Ok(Answer { text, followed, printed }));
     }
 
     async fn printed(&self, pane: Pane, bytes: Vec<u8>) {
         let follower = {
-            let panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
-            panes.get(&pane).map(|follower| follower.pieces.clone())
+            let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+            panes.get_mut(&pane).map(|follower| {
+                follower.printed += bytes.len() as u64;
+                follower.pieces.clone()
+            })
         };
         if let Some(follower) = follower {
             // Fails when nobody follows any more.
@@ -339,10 +353,12 @@ impl Reader {
     }
 }
 
-fn pane_with_size(line: &str) -> Option<(Pane, Option<Size>)> {
+fn listed(line: &str) -> Option<(Pane, (Option<Size>, Shown))> {
     let mut words = line.split_whitespace();
     let pane = Pane::parse(words.next()?.as_bytes())?;
-    Some((pane, words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows))))
+    let size = words.next().zip(words.next()).and_then(|(cols, rows)| size(cols, rows));
+    let shown = if words.next() == Some("0") { Shown::Once } else { Shown::InSeveral };
+    Some((pane, (size, shown)))
 }
 
 /// Ends what waits on a client that is gone.

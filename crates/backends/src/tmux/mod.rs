@@ -1,8 +1,8 @@
 //! Programs in panes of a tmux server on this machine.
 //!
 //! One client in control mode per server is the only connection (`link`); nothing is forked per message. Programs get
-//! windows of their own in the session `ptyard`, or the one that `tmux:SESSION` names; `tmux:SESSION:WINDOW.PANE` takes
-//! a pane over that is there, with its history, and gives it back at the end.
+//! windows of their own in the session `ptyard`, or the one that `tmux:SESSION` names; `tmux:session=NAME` makes one for
+//! them. `tmux:SESSION:WINDOW.PANE` takes a pane over that is there, with its history, and gives it back at the end.
 //!
 //! tmux is a terminal itself. It answers what programs ask, it is what a person sees who attaches at the same time, and
 //! a program goes on when we are gone. Targets are the server's own numbers (`%5`), which are exact; a name is looked
@@ -21,6 +21,7 @@ mod pane;
 mod protocol;
 mod rejoin;
 mod server;
+mod session;
 mod start;
 
 use std::sync::Arc;
@@ -34,7 +35,11 @@ use ptyard_terminal::backend::{
 use self::control::Owner;
 pub use self::server::Server;
 use self::server::{SESSION, ServerLink};
+use self::session::Session;
 use crate::shared::{start_error, undisturbed};
+
+/// What is written before the name of a session that is made for programs of ours.
+const MADE: &str = "session=";
 
 /// Runs programs in panes.
 #[derive(Debug, Clone)]
@@ -46,7 +51,7 @@ pub struct Tmux {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     /// A window of its own in this session.
-    Session(String),
+    Session(Session),
     /// A pane that is there.
     Pane(String),
 }
@@ -55,7 +60,7 @@ impl Tmux {
     /// The panes of a server. Nothing is asked of it yet.
     #[must_use]
     pub fn new(server: Server) -> Self {
-        Self { server: Arc::new(ServerLink::new(server)), place: Place::Session(SESSION.to_owned()) }
+        Self { server: Arc::new(ServerLink::new(server)), place: Place::Session(Session::Own) }
     }
 
     /// The version of the tmux there is.
@@ -92,10 +97,11 @@ impl Backend for Tmux {
         if place.chars().any(char::is_control) {
             return Err(start_error(ErrorCode::InvalidArgument, "the name holds control characters"));
         }
-        let place = match place {
-            "" => Place::Session(SESSION.to_owned()),
-            pane if pane.contains(':') || pane.starts_with('%') => Place::Pane(pane.to_owned()),
-            session => Place::Session(session.to_owned()),
+        let place = match (place, place.strip_prefix(MADE)) {
+            (_, Some(name)) => Place::Session(Session::made(name)?),
+            ("" | SESSION, _) => Place::Session(Session::Own),
+            (pane, _) if pane.contains(':') || pane.starts_with('%') => Place::Pane(pane.to_owned()),
+            (session, _) => Place::Session(Session::Theirs(session.to_owned())),
         };
         Ok(Arc::new(Self { server: Arc::clone(&self.server), place }))
     }
@@ -116,8 +122,8 @@ impl Backend for Tmux {
     }
 
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
-        let owner = match self.place {
-            Place::Session(_) => Owner::Us,
+        let owner = match &self.place {
+            Place::Session(session) => Owner::Us(session.sizing()),
             Place::Pane(_) => Owner::Others,
         };
         rejoin::take_up(Arc::clone(&self.server), owner, &orphan)

@@ -17,7 +17,7 @@ pub(super) enum Line<'a> {
     Output { pane: Pane, data: &'a [u8] },
     /// A pane is no longer told of, because we were too slow.
     Pause(Pane),
-    /// A window was closed or took another layout: a pane may be gone.
+    /// A window was closed or took another layout, or a session came or went: a pane may be gone.
     Closed,
     /// The server lets us go.
     Exit(&'a [u8]),
@@ -70,9 +70,10 @@ impl<'a> Line<'a> {
                 }
             }
             (b"%pause", Within::Nothing) => Pane::parse(rest).map_or(Self::Other(line), Self::Pause),
-            (b"%window-close" | b"%unlinked-window-close" | b"%layout-change", Within::Nothing) => {
-                Self::Closed
-            }
+            (
+                b"%window-close" | b"%unlinked-window-close" | b"%layout-change" | b"%sessions-changed",
+                Within::Nothing,
+            ) => Self::Closed,
             (b"%exit", Within::Nothing) => Self::Exit(rest),
             _ => Self::Other(line),
         }

@@ -15,8 +15,9 @@ use super::control::{Owner, TmuxControl, end_of, mark, own_end, pass_sizes};
 use super::draw::{self, History};
 use super::joined::{FOUND, Finder, Found, Joined, Joining};
 use super::link::TmuxError;
-use super::pane::{Feed, PaneSink, PaneSource, type_into};
+use super::pane::{Feed, HandedOut, PaneSink, PaneSource, type_into};
 use super::server::{Kept, ServerLink, follow_window};
+use super::session::{Sizing, go_with_session};
 use super::start::SIZES;
 use crate::shared::fate::{Fate, Herald};
 use crate::shared::greeting::Ending;
@@ -35,9 +36,10 @@ pub(super) fn take_up(server: Arc<ServerLink>, owner: Owner, orphan: &Orphan) ->
     let id = orphan.id;
     let search = Search { server, owner, id, finder, feed, sizes };
     tokio::spawn(search.run(herald));
+    let handed_out = HandedOut::default();
     let started = Started {
-        source: Box::new(PaneSource::awaited(awaited)),
-        sink: Some(Box::new(PaneSink::new(place.clone()))),
+        source: Box::new(PaneSource::awaited(awaited, handed_out.clone())),
+        sink: Some(Box::new(PaneSink::new(place.clone(), handed_out))),
         control: Box::new(TmuxControl::new(place, id, owner, fate, seen)),
         questions: Questions::ThePlaces,
         pid: None,
@@ -78,12 +80,15 @@ impl Search {
         let found = Found::parse(&answer).filter(|found| found.pane == pane).ok_or_else(not_there)?;
         follow_window(&link, &found.window).await?;
         let (drawn, followed) = draw::follow(&link, pane, WORDS, History::None).await?;
-        if owner == Owner::Others
+        if owner != Owner::Us(Sizing::Asked)
             && let Some(size) = found.size
         {
             let _has_room = sizes.try_send(size);
         }
         tokio::spawn(pass_sizes(followed.size, sizes));
+        if owner == Owner::Us(Sizing::Attached) {
+            tokio::spawn(go_with_session(link.clone(), pane, followed.shown));
+        }
         let pid = kept.program.as_ref().map_or(found.pid, |program| program.pid);
         let joined = Joined::new(link.clone(), &found, pid);
         let (told, end) = watch::channel(None);
@@ -93,7 +98,7 @@ impl Search {
         // Nobody takes it when the terminal is gone by now; then its controls close the pane.
         let _nobody = feed.send(Feed { drawn, pieces: followed.pieces, ending });
         match owner {
-            Owner::Us => {
+            Owner::Us(_) => {
                 if !kept.program.as_ref().is_some_and(Identity::is_there) {
                     type_into(&link, pane, b"\n").await?;
                 }

@@ -10,7 +10,7 @@ use ptyard_terminal::local::Identity;
 use tokio::process::Command;
 use tokio::sync::{Mutex, OnceCell};
 
-use super::link::{Link, TmuxError};
+use super::link::{Follow, Link, TmuxError};
 use super::protocol::{Pane, quoted};
 use crate::shared::{clients, start_error};
 
@@ -19,6 +19,9 @@ pub(super) const SESSION: &str = "ptyard";
 
 /// The option of a pane that says for which terminal it is, and what its next server needs: see [`Kept`].
 pub(super) const OPTION: &str = "@ptyard";
+
+/// Whether the session holds nothing but the window that keeps it, and nobody looks on.
+const NOBODY: &str = "#{&&:#{==:#{session_windows},1},#{==:#{session_attached},0}}";
 
 /// How long a server may take to be there, after one that is on its way out has gone.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
@@ -34,44 +37,6 @@ pub enum Server {
     Default,
     /// The one with this socket, without the user's configuration.
     At(PathBuf),
-}
-
-impl Server {
-    /// A client that is about to be told what to do.
-    fn client(&self) -> Command {
-        let mut command = clients::command("tmux");
-        if let Self::At(socket) = self {
-            command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
-        }
-        command.arg("-u");
-        command
-    }
-
-    /// The panes that are for terminals of ours. Starts no server for it.
-    async fn panes(&self) -> Vec<(TerminalId, Kept)> {
-        let mut command = self.client();
-        let format = format!("#{{pane_id}} #{{?{OPTION},#{{{OPTION}}},#{{window_name}}}}");
-        command.args(["list-panes", "-a", "-F", &format]);
-        let listed = clients::run(command, SERVER_LIMIT).await;
-        // Without a server there is nothing, and the client says so.
-        let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let kept = |line: &str| {
-            let (pane, rest) = line.split_once(' ')?;
-            Kept::parse(Pane::parse(pane.as_bytes())?, rest)
-        };
-        listed.unwrap_or_default().lines().filter_map(kept).collect()
-    }
-
-    /// Closes what there is of a terminal of ours when its client is gone.
-    pub(super) async fn close(&self, id: TerminalId) {
-        for (_, Kept { pane, .. }) in self.panes().await.into_iter().filter(|(whose, _)| *whose == id) {
-            let mut command = self.client();
-            command.args(["kill-pane", "-t", &pane.to_string()]);
-            if let Err(error) = clients::run(command, SERVER_LIMIT).await {
-                tracing::warn!(%id, %pane, %error, "a pane may be left");
-            }
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -135,7 +100,7 @@ impl ServerLink {
     }
 
     pub(super) async fn version(&self) -> Result<String, StartError> {
-        let mut command = self.server.client();
+        let mut command = self.tmux();
         command.arg("-V");
         match clients::run(command, SERVER_LIMIT).await {
             Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
@@ -145,8 +110,29 @@ impl ServerLink {
 
     /// What an earlier server of ours left for this terminal. Looks once, and starts no server for it.
     pub(super) async fn earlier(&self, id: TerminalId) -> Option<Kept> {
-        let look = async || self.server.panes().await.into_iter().collect();
+        let look = async || {
+            let mut command = self.tmux();
+            let format = format!("#{{pane_id}} #{{?{OPTION},#{{{OPTION}}},#{{window_name}}}}");
+            command.args(["list-panes", "-a", "-F", &format]);
+            let listed = clients::run(command, SERVER_LIMIT).await;
+            // Without a server there is nothing, and the client says so.
+            let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            let kept = |line: &str| {
+                let (pane, rest) = line.split_once(' ')?;
+                Kept::parse(Pane::parse(pane.as_bytes())?, rest)
+            };
+            listed.unwrap_or_default().lines().filter_map(kept).collect()
+        };
         self.earlier.get_or_init(look).await.get(&id).cloned()
+    }
+
+    fn tmux(&self) -> Command {
+        let mut command = clients::command("tmux");
+        if let Server::At(socket) = &self.server {
+            command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
+        }
+        command.arg("-u");
+        command
     }
 
     /// The client, which is started if there is none, or if the server it was of is gone.
@@ -174,14 +160,25 @@ impl ServerLink {
     /// Starts a client, and the server if there is none.
     async fn greet(&self) -> Result<Link, Ungreeted> {
         let unreachable = |error: &dyn std::fmt::Display| Ungreeted::Unreachable(error.to_string());
-        let mut command = self.server.client();
+        let not_started = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => unreachable(&"it is not installed: install tmux, 3.3 or newer"),
+            _ => unreachable(&error),
+        };
+        let mut command = self.tmux();
         // The session's first window keeps it, and with it our client, when no program runs.
         command
             .args(["-C", "new-session", "-A", "-s", SESSION, "-n", "ptyard", "-x", "80", "-y", "24"])
             .arg("exec sleep 2147483647");
-        let link = Link::start(command, self.server.clone()).map_err(|error| unreachable(&error))?;
-        // Our size is not the size of any window, however small we are.
-        let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask("refresh-client -f ignore-size")).await;
+        let link = Link::start(command).map_err(not_started)?;
+        // Our size is not the size of any window, however small we are. And when we are gone, however that comes, the
+        // session goes too unless a program is in it.
+        let clear = quoted(&format!("if-shell -F '{NOBODY}' 'kill-session -t ={SESSION}:'"));
+        let greeting = [
+            ("refresh-client -f ignore-size".to_owned(), Follow::Nothing),
+            (format!("set-hook -t '={SESSION}:' client-detached {clear}"), Follow::Nothing),
+        ];
+        let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask_at_once(greeting)).await;
+        let greeted = greeted.map(|[sized, hooked]| sized.and(hooked));
         match greeted {
             Ok(Ok(_)) => Ok(link),
             Ok(Err(error)) => Err(Ungreeted::NotYet(error.to_string())),

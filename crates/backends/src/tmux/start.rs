@@ -7,12 +7,13 @@ use ptyard_terminal::backend::{Questions, StartError, StartSpec, Started};
 use ptyard_terminal::local::Identity;
 use tokio::sync::{mpsc, watch};
 
-use super::control::{Owner, TmuxControl, mark, own_end, pass_sizes};
-use super::joined::{FOUND, Found, Joined, Joining};
+use super::control::{Owner, TmuxControl, mark, own_end, pass_sizes, resize_window};
+use super::joined::{Joined, Joining};
 use super::link::Link;
-use super::pane::{Feed, PaneSink, PaneSource, type_into};
+use super::pane::{Feed, HandedOut, PaneSink, PaneSource, type_into};
 use super::protocol::{Pane, quoted};
-use super::server::{Kept, OPTION, SESSION, follow_window, not_understood, of_start};
+use super::server::{Kept, OPTION, of_start};
+use super::session::{Session, Sizing, go_with_session};
 use crate::shared::fate::Fate;
 use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
 use crate::shared::start_error;
@@ -47,16 +48,12 @@ pub(super) async fn note(link: &Link, pane: Pane, text: &str) -> Result<(), Star
     set.map(drop).map_err(|error| of_start(&error))
 }
 
-pub(super) async fn start(link: Link, session: &str, spec: StartSpec) -> Result<Started, StartError> {
-    let id = spec.id;
-    let started = start_over(link.clone(), session, spec).await;
-    if started.is_err() && link.is_gone() {
-        link.server.close(id).await;
-    }
-    started
+/// A title as one line of a command.
+fn plain(title: &str) -> String {
+    title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-async fn start_over(link: Link, session: &str, spec: StartSpec) -> Result<Started, StartError> {
+pub(super) async fn start(link: Link, session: &Session, spec: StartSpec) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("programs of tmux are tmux's own children".to_owned()))?;
     // tmux says in TERM what it is; everything else is what was asked for.
@@ -64,35 +61,26 @@ async fn start_over(link: Link, session: &str, spec: StartSpec) -> Result<Starte
     env.remove("TERM");
     let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits, Far::AsFound)?;
     let size = spec.io.size();
-    if session != SESSION {
-        // Exact: without `=` a name would stand for any session that begins with it.
-        link.ask(format!("has-session -t {}", quoted(&format!("={session}"))))
-            .await
-            .map_err(|error| of_start(&error))?;
-    }
-    let command = format!(
-        "new-window -d -P -F {FOUND} -n {} -t {} -c / /bin/sh -c {}",
-        quoted(&spec.id.to_string()),
-        quoted(&format!("={session}:")),
-        quoted(&greeting.greeter()),
-    );
-    let answer = link.ask_and_follow(command).await.map_err(|error| of_start(&error))?;
-    let (Some(found), Some(followed)) = (Found::parse(&answer.text), answer.followed) else {
-        return Err(not_understood(&answer.text));
-    };
+    let mut window = Window { link: &link, pane: None };
+    let (name, greeter) = (spec.id.to_string(), greeting.greeter());
+    let opening = session.open(&link, &name, size, &greeter, |pane| window.pane = Some(pane));
+    let (found, followed) = opening.await?;
     let pane = found.pane;
-    let mut window = Window { link: &link, pane: Some(pane) };
+    window.pane = Some(pane);
     // The greeter waits, so all of this is so before the program is there.
     note(&link, pane, &Kept::option(spec.id, Some(greeting.word()), None)).await?;
-    link.ask(format!("resize-window -t {} -x {} -y {}", found.window, size.cols(), size.rows()))
-        .await
-        .map_err(|error| of_start(&error))?;
-    if session != SESSION {
-        follow_window(&link, &found.window).await.map_err(|error| of_start(&error))?;
+    let resized = resize_window(&link, &found.window, size, session.sizing()).await;
+    resized.map_err(|error| of_start(&error))?;
+    if let Some(title) = &spec.title {
+        // From here on the option says whose it is, and the name is free for people.
+        let renamed = link.ask(format!("rename-window -t {} {}", found.window, quoted(&plain(title)))).await;
+        renamed.map_err(|error| of_start(&error))?;
     }
     let (ended, end) = watch::channel(None);
     let ending = Some((greeting.ending(), ended));
-    let mut source = PaneSource::new(Feed { drawn: Vec::new(), pieces: followed.pieces, ending });
+    let handed_out = HandedOut::default();
+    let mut source =
+        PaneSource::new(Feed { drawn: Vec::new(), pieces: followed.pieces, ending }, handed_out.clone());
     let greeted = tokio::time::timeout(GREETING_LIMIT, greet(&link, pane, &mut source, &mut greeting)).await;
     let pid = greeted
         .map_err(|_| start_error(ErrorCode::SpawnFailed, "the shell in the pane does not answer"))??;
@@ -103,12 +91,15 @@ async fn start_over(link: Link, session: &str, spec: StartSpec) -> Result<Starte
     let (herald, fate) = Fate::new();
     let (sizes, seen) = mpsc::channel(SIZES);
     tokio::spawn(pass_sizes(followed.size, sizes));
+    if session.sizing() == Sizing::Attached {
+        tokio::spawn(go_with_session(link.clone(), pane, followed.shown));
+    }
     tokio::spawn(own_end(link.clone(), pane, mark(spec.id), end, herald));
     let place = Joining::there(Joined::new(link, &found, pid));
     Ok(Started {
         source: Box::new(source),
-        sink: Some(Box::new(PaneSink::new(place.clone()))),
-        control: Box::new(TmuxControl::new(place, spec.id, Owner::Us, fate, seen)),
+        sink: Some(Box::new(PaneSink::new(place.clone(), handed_out))),
+        control: Box::new(TmuxControl::new(place, spec.id, Owner::Us(session.sizing()), fate, seen)),
         questions: Questions::ThePlaces,
         pid: Some(pid),
         unheld,

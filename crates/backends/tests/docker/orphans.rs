@@ -19,6 +19,7 @@ fn spec(id: TerminalId) -> StartSpec {
         env: [("PTYARD_TERMINAL".to_owned(), id.to_string())].into(),
         io: Io::Tty(Size::DEFAULT),
         ceilings: Ceilings::default(),
+        title: None,
     }
 }
 

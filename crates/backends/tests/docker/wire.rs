@@ -214,6 +214,7 @@ impl Engine {
             env: Default::default(),
             io: Io::Pipes(Stdin::Null),
             ceilings: Default::default(),
+            title: None,
         };
         soon("the start", docker.at("container=c").unwrap().start(spec)).await
     }

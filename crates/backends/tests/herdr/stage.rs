@@ -82,6 +82,7 @@ pub(crate) fn spec(argv: &[&str]) -> StartSpec {
         env: [("PATH".to_owned(), path)].into(),
         io: Io::Tty(Size::DEFAULT),
         ceilings: Default::default(),
+        title: None,
     }
 }
 

@@ -16,6 +16,7 @@ fn spec(argv: &[&str]) -> StartSpec {
         env: Default::default(),
         io: Io::Pipes(Stdin::Null),
         ceilings: Default::default(),
+        title: None,
     }
 }
 

@@ -4,4 +4,5 @@
 mod conformance;
 mod persons;
 mod server;
+mod sessions;
 mod starts;

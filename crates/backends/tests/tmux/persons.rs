@@ -18,6 +18,7 @@ pub(crate) fn spec(argv: &[&str]) -> StartSpec {
         env: Default::default(),
         io: Io::Tty(Size::DEFAULT),
         ceilings: Default::default(),
+        title: None,
     }
 }
 
@@ -40,6 +41,12 @@ async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
         let written = soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await.unwrap();
         bytes = &bytes[written..];
     }
+}
+
+/// Begins to write, and does not wait for what was taken.
+async fn begin(sink: &mut dyn Sink, bytes: &[u8]) {
+    let tried = poll_fn(|cx| Poll::Ready(sink.poll_write(cx, bytes).is_pending())).await;
+    assert!(tried, "tmux has answered by now");
 }
 
 pub(crate) async fn exit(program: &mut Started) -> Exit {
@@ -108,6 +115,35 @@ async fn typing_reaches_the_program_while_a_person_scrolls() {
     write(&mut *sink, b"text\r").await;
     read_until(&mut program, "got-text").await;
     assert_eq!(exit(&mut program).await, Exit::exited(0));
+}
+
+/// The program may answer before anybody looks whether the write was taken: that is from after it all the same.
+#[tokio::test]
+async fn law_09_what_a_program_answers_is_from_after_the_write_that_it_answers() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let script = "stty -echo; echo ready; read -r _; printf 0123456789; exec sleep 600";
+    let mut program = backend.start(spec(&["sh", "-c", script])).await.unwrap();
+    read_until(&mut program, "ready\r\n").await;
+    let mut sink = program.sink.take().unwrap();
+    begin(&mut *sink, b"a\r").await;
+    assert!(sink.is_under_way());
+    assert_eq!(read_until(&mut program, "789").await, "0123456789");
+    assert_eq!(soon("the write", poll_fn(|cx| sink.poll_write(cx, b"a\r"))).await.unwrap(), 2);
+    assert_eq!((sink.is_under_way(), sink.run_ahead()), (false, 10));
+}
+
+#[tokio::test]
+async fn a_write_that_is_given_up_takes_nothing_from_the_next_one() {
+    let Some(server) = TestServer::new() else { return };
+    let backend = Arc::new(server.backend());
+    let mut program =
+        backend.start(spec(&["sh", "-c", "echo ready; read -r line; echo got-$line"])).await.unwrap();
+    read_until(&mut program, "ready").await;
+    let mut sink = program.sink.take().unwrap();
+    begin(&mut *sink, b"one-").await;
+    write(&mut *sink, b"other\r").await;
+    read_until(&mut program, "got-one-other").await;
 }
 
 #[tokio::test]

@@ -40,6 +40,14 @@ fn make() -> Result<PathBuf, String> {
     Ok(directory.join("bin"))
 }
 
+/// Where the files of its web page are.
+pub(crate) fn page(programs: &Path) -> PathBuf {
+    let libraries = programs.parent().unwrap().join("lib");
+    let of = |library: fs::DirEntry| library.path().join("site-packages/cli_agent_orchestrator/web_ui");
+    let mut pages = fs::read_dir(libraries).unwrap().map(|library| of(library.unwrap()));
+    pages.find(|page| page.join("index.html").is_file()).expect("the package has a page")
+}
+
 /// Where its programs are; `None`, with a word on the terminal itself past the capture of the harness, when it cannot be
 /// had.
 pub(crate) fn programs() -> Option<&'static Path> {

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,6 +30,7 @@ impl Drop for Site {
     fn drop(&mut self) {
         let _ = self.ptyard(&["stop"]).output();
         let _ = self.server.wait();
+        let _ = self.tmux(&["kill-server"]);
     }
 }
 
@@ -40,14 +42,29 @@ fn prepare<'c>(dir: &Path, command: &'c mut Command) -> &'c mut Command {
         .env("PTYARD_STATE", dir.join("state"))
         .env("CAO_HOME_DIR", dir.join("cao"))
         .env("HOME", dir)
+        // The tmux server that is found without a name, and nobody else's.
+        .env("TMUX_TMPDIR", dir)
+        .env_remove("TMUX")
         .env_remove("CAO_TERMINAL_ID")
         .current_dir(dir)
         .stdin(Stdio::null())
 }
 
 impl Site {
-    /// Starts it; `None` where CAO's package cannot be had.
+    /// Starts it; `None` where CAO's package or tmux cannot be had.
     pub(crate) fn start() -> Option<Self> {
+        if Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err() {
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "\nSKIPPED a test with the clients of CAO: there is no tmux\n"
+            );
+            return None;
+        }
+        Self::start_with_path(&std::env::var("PATH").unwrap())
+    }
+
+    /// The same, with a server that finds only what is in this path.
+    pub(crate) fn start_with_path(path: &str) -> Option<Self> {
         let programs = package::programs()?;
         let dir = tempfile::tempdir().unwrap();
         for part in ["state/providers", "cao/agent-store", "bin"] {
@@ -65,13 +82,14 @@ impl Site {
             fs::write(dir.path().join(format!("cao/agent-store/{profile}.md")), text).unwrap();
             let agent = ptyard_testkit::agent::program().display();
             let program = dir.path().join("bin").join(profile);
-            let text = format!("#!/bin/sh\nexec {agent} --toml 'status.osc7501 = \"always\"\n{script}'\n");
+            let text = format!("#!/bin/sh\nexec {agent} --toml 'status.osc7501 = \"asks\"\n{script}'\n");
             fs::write(&program, text).unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         }
 
         let mut server = Command::new(env!("CARGO_BIN_EXE_ptyard"));
         let server = prepare(dir.path(), &mut server).args(["serve", "--cao", "127.0.0.1:0"]);
+        let server = server.env("PATH", format!("{}:{path}", dir.path().join("bin").display()));
         let mut server = server.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
         let address = loop {
@@ -106,6 +124,56 @@ impl Site {
         let mut command = Command::new(self.programs.join(name));
         self.prepared(&mut command);
         command
+    }
+
+    /// Where the files of CAO's web page are.
+    pub(crate) fn page(&self) -> PathBuf {
+        package::page(self.programs)
+    }
+
+    /// What tmux says.
+    pub(crate) fn tmux(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        self.prepared(&mut command).args(args).output().unwrap()
+    }
+
+    /// The names of the windows of a session in tmux.
+    pub(crate) fn windows(&self, session: &str) -> Vec<String> {
+        let told = self.tmux(&["list-windows", "-t", &format!("={session}"), "-F", "#{window_name}"]);
+        String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// A person at a terminal who says this to `cao`; the terminal's name.
+    pub(crate) fn person(&self, args: &[&str]) -> &'static str {
+        const NAME: &str = "person";
+        let cao = self.programs.join("cao");
+        let mut exec = vec!["exec", "--name", NAME, "--tty", "--size", "100x30", "--yield-ms", "250"];
+        for variable in ["CAO_API_HOST", "CAO_API_PORT", "CAO_HOME_DIR", "TMUX_TMPDIR"] {
+            exec.extend(["--env", variable]);
+        }
+        let started = self.json(&[&exec[..], &["--", cao.to_str().unwrap()], args].concat());
+        assert!(started["session_id"].is_number(), "{started}");
+        NAME
+    }
+
+    /// What is on a terminal, once `wanted` is.
+    pub(crate) fn shown(&self, terminal: &str, wanted: &str) -> String {
+        let began = Instant::now();
+        loop {
+            let output = self.ptyard(&["screen", terminal]).output().unwrap();
+            let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+            if screen.contains(wanted) {
+                return screen;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{wanted:?} is not shown: {output:?}");
+        }
+    }
+
+    /// What `cao` says when it fails.
+    pub(crate) fn cao_refused(&self, args: &[&str]) -> String {
+        let output = self.program("cao").args(args).output().unwrap();
+        assert!(!output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     /// What `cao` prints, which must succeed.

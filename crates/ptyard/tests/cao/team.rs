@@ -84,4 +84,21 @@ fn agents_hand_off_assign_tell_answer_and_delete() {
     let left = site.get("/sessions/cao-team/terminals");
     let left: Vec<_> = left.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(left, [boss.as_str(), asker.as_str()]);
+    assert_eq!(
+        site.windows("cao-team"),
+        [format!("helper-{}", &boss[..4]), format!("asker-{}", &asker[..4])]
+    );
+}
+
+#[test]
+fn an_agent_delegates_only_with_the_tools_for_it() {
+    let Some(site) = Site::start() else { return };
+    let launch = ["launch", "--agents", "helper", "--headless", "--auto-approve", "--session-name", "bound"];
+    site.cao(&[&launch[..], &["--allowed-tools", "fs_read"]].concat());
+    let bound = site.get("/sessions/cao-bound/terminals")[0]["id"].as_str().unwrap().to_owned();
+    let told =
+        server_of(&site, &bound).call("assign", &json!({"agent_profile": "helper", "message": "count"}));
+    assert_eq!(told["success"], false, "{told}");
+    assert!(told.to_string().contains("not permitted"), "{told}");
+    assert_eq!(site.get("/sessions/cao-bound/terminals").as_array().unwrap().len(), 1);
 }

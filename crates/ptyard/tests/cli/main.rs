@@ -5,6 +5,7 @@
 mod agents;
 mod attach;
 mod cases;
+mod compatibility;
 mod detect;
 mod errors;
 mod fake;

@@ -1,4 +1,6 @@
-//! Flows.
+//! Flows. The agents of a flow work in a session of the flow's name.
+
+use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::Cao;
 use super::extract::Body;
+use super::name;
 use super::refusal::Refusal;
 use crate::translate;
 
@@ -59,7 +62,12 @@ pub(super) async fn add(
     Body(body): Body<FlowBody>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let profiles = cao.profiles_variable().into_string().ok();
+    let session = name::session(&format!("flow-{}", body.name))
+        .ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, format!("Invalid flow name: {:?}", body.name)))?;
     let agent = FlowAgent {
+        backend: cao.config.place.backend(&session),
+        env: cao.environment(BTreeMap::new()),
+        session: Some(session),
         profile: Some(body.agent_profile),
         provider: Some(body.provider.unwrap_or_else(|| "kiro_cli".to_owned())),
         unattended: true,

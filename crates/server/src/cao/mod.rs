@@ -37,10 +37,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::FutureExt;
 use ptyard_yard::Yard;
+use ptyard_yard::agents::Alias;
 
 use crate::peer::{Entrance, Peer};
 use crate::stop::Stop;
 use refusal::Refusal;
+
+/// How CAO's clients know an agent, for a yard that serves them.
+pub const CAO_ALIAS: Alias = name::alias;
 
 /// Where CAO's server listens, and its clients look for it.
 pub const CAO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9889);
@@ -52,6 +56,35 @@ pub struct CaoConfig {
     pub address: SocketAddr,
     /// CAO's own directory, for profiles and skills that were installed there.
     pub home: PathBuf,
+    /// Where agents run.
+    pub place: CaoPlace,
+}
+
+/// Where the agents of CAO's clients run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaoPlace {
+    /// In tmux, each session of the yard in one of the same name: `cao launch` attaches to it.
+    Tmux,
+    /// As the yard's own, under its keeper. Nothing is there for `cao launch` to attach to.
+    Here,
+}
+
+impl CaoPlace {
+    /// As `/health` says it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Tmux => "tmux",
+            Self::Here => "ptyard",
+        }
+    }
+
+    /// The backend for the agents of a session.
+    fn backend(self, session: &str) -> Option<String> {
+        match self {
+            Self::Tmux => Some(format!("tmux:session={session}")),
+            Self::Here => None,
+        }
+    }
 }
 
 /// What every handler may use.

@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use ptyard_core::TerminalId;
 use ptyard_yard::Yard;
+use ptyard_yard::agents::Known;
 use ptyard_yard::agents::roster::{Member, Session};
 
 /// What the name of each session begins with.
@@ -62,12 +63,18 @@ impl FromStr for Tid {
     }
 }
 
-/// The variable by which a program knows what it is called.
-pub(super) fn alias(id: TerminalId) -> (&'static str, String) {
-    ("CAO_TERMINAL_ID", Tid::of(id).to_string())
+/// How an agent is known, if its session is one of those that CAO's clients see.
+pub(super) fn alias(member: &Member) -> Option<Known> {
+    let variables = || {
+        vec![
+            ("CAO_TERMINAL_ID", Tid::of(member.id).to_string()),
+            ("CAO_SESSION_NAME", member.session.clone()),
+        ]
+    };
+    member.session.starts_with(PREFIX).then(|| Known { variables: variables(), title: window(member) })
 }
 
-/// The window a terminal would have: its profile and the first digits of what it is called.
+/// The window a terminal has: its profile and the first digits of what it is called.
 pub(super) fn window(member: &Member) -> String {
     let digits = Tid::of(member.id).to_string();
     format!("{}-{}", member.profile.as_deref().unwrap_or(&member.provider), &digits[..4])

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use hyper::ext::ReasonPhrase;
 use ptyard_core::ErrorCode;
 use ptyard_yard::YardError;
 use serde_json::{Value, json};
@@ -61,8 +62,19 @@ impl From<ApiError> for Refusal {
     }
 }
 
+/// What went wrong as the words beside the status: CAO's command line shows these, and nothing of the document.
+fn reason(detail: &str) -> Option<ReasonPhrase> {
+    let line: String = detail.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    ReasonPhrase::try_from(line.into_bytes()).ok()
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status, Json(json!({"detail": self.detail}))).into_response()
+        let reason = self.detail.as_str().and_then(reason);
+        let mut response = (self.status, Json(json!({"detail": self.detail}))).into_response();
+        if let Some(reason) = reason {
+            response.extensions_mut().insert(reason);
+        }
+        response
     }
 }

@@ -12,12 +12,12 @@ use super::refusal::Refusal;
 /// Largest skill, in bytes.
 const SKILL_BYTES: u64 = 256 << 10;
 
-/// How it is. Terminals are the yard's own: there is no tmux to attach to.
-pub(super) async fn health() -> Json<Value> {
+/// How it is, and where its terminals are to be attached to.
+pub(super) async fn health(State(cao): State<Cao>) -> Json<Value> {
     Json(json!({
         "status": "ok",
         "service": "cli-agent-orchestrator",
-        "terminal_backend": "ptyard",
+        "terminal_backend": cao.config.place.word(),
         "components": {"cao": "ok", "herdr": "unavailable", "claude": "unavailable"},
     }))
 }

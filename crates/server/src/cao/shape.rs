@@ -70,7 +70,7 @@ pub(super) async fn terminal(yard: &Yard, member: &Member) -> Result<Value, Yard
         "session_name": member.session,
         "agent_profile": member.profile,
         "caller_id": member.creator.map(|creator| Tid::of(creator).to_string()),
-        "allowed_tools": null,
+        "allowed_tools": member.tools,
         "engine": null,
         "shell_command": null,
         "group": null,

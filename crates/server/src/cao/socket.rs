@@ -1,5 +1,7 @@
 //! The WebSocket of one terminal: its bytes out, keys and sizes in.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -22,6 +24,10 @@ const MAX_INBOUND_BYTES: usize = 1 << 20;
 
 /// What a viewer's close message says when the terminal is not there any more.
 const NO_TERMINAL: u16 = 4004;
+
+/// How long a viewer may take to say its size: a page does with its first word. One that says nothing by then is shown the
+/// screen as it is.
+const SIZE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What a viewer says.
 #[derive(Debug, Deserialize)]
@@ -76,29 +82,38 @@ async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let _ = socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
 }
 
-async fn serve(cao: &Cao, at: &TerminalRef, mut socket: WebSocket) {
+async fn serve(cao: &Cao, at: &TerminalRef, socket: WebSocket) {
+    let (mut to_viewer, mut from_viewer) = socket.split();
+    // A screen of another size would run over the viewer's, so what it says of its size comes before.
+    if let Ok(first) = tokio::time::timeout(SIZE_PATIENCE, from_viewer.next()).await
+        && obey(&cao.yard, at, first).await == Viewer::Leaves
+    {
+        return;
+    }
     let shown = async {
         let screen = cao.yard.screen(at, 0).await.ok()?;
         let follow = cao.yard.follow(at, Some(screen.offset)).ok()?;
         Some((screen.ansi, follow))
     };
     let Some((ansi, follow)) = shown.await else {
-        return close(socket, NO_TERMINAL, "Terminal not found").await;
+        return say_over(&mut to_viewer, NO_TERMINAL, "Terminal not found").await;
     };
-    if socket.send(Message::Binary(ansi.into())).await.is_err() {
+    if to_viewer.send(Message::Binary(ansi.into())).await.is_err() {
         return;
     }
-    let (mut to_viewer, mut from_viewer) = socket.split();
     let is_over = tokio::select! {
         is_over = show(&mut to_viewer, follow) => is_over,
         () = take(&cao.yard, at, &mut from_viewer) => false,
         () = cao.stop.ends_were_told() => true,
     };
     if is_over {
-        let frame = CloseFrame { code: close_code::NORMAL, reason: "the program ended".into() };
-        // Whoever has left needs no word.
-        let _ = to_viewer.send(Message::Close(Some(frame))).await;
+        say_over(&mut to_viewer, close_code::NORMAL, "the program ended").await;
     }
+}
+
+async fn say_over(to_viewer: &mut SplitSink<WebSocket, Message>, code: u16, reason: &'static str) {
+    // Whoever has left needs no word.
+    let _ = to_viewer.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
 }
 
 /// Sends what is printed; whether that came to its end.
@@ -115,23 +130,34 @@ async fn show(to_viewer: &mut SplitSink<WebSocket, Message>, mut follow: Follow)
 
 /// Does what the viewer says, until it leaves or says what cannot be read.
 async fn take(yard: &Yard, at: &TerminalRef, from_viewer: &mut SplitStream<WebSocket>) {
-    while let Some(Ok(message)) = from_viewer.next().await {
-        let text = match message {
-            Message::Text(text) => text,
-            Message::Ping(_) | Message::Pong(_) => continue,
-            Message::Binary(_) | Message::Close(_) => return,
-        };
-        let done = match serde_json::from_str(&text) {
-            Ok(Said::Input { data }) => yard.type_bytes(at, data.into_bytes()).await.map(drop),
-            Ok(Said::Resize { rows, cols }) => match Size::new(cols, rows) {
-                Ok(size) => yard.resize(at, size).await.map(drop),
-                Err(_) => Ok(()),
-            },
-            Ok(Said::Other) => Ok(()),
-            Err(_) => return,
-        };
-        if let Err(error) = done {
-            tracing::debug!(%error, "a viewer's input was not taken");
-        }
+    while obey(yard, at, from_viewer.next().await).await == Viewer::Stays {}
+}
+
+/// Whether a viewer stays.
+#[derive(Debug, PartialEq, Eq)]
+enum Viewer {
+    Stays,
+    Leaves,
+}
+
+/// Does what the viewer says.
+async fn obey(yard: &Yard, at: &TerminalRef, said: Option<Result<Message, axum::Error>>) -> Viewer {
+    let text = match said {
+        Some(Ok(Message::Text(text))) => text,
+        Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Viewer::Stays,
+        Some(Ok(Message::Binary(_) | Message::Close(_)) | Err(_)) | None => return Viewer::Leaves,
+    };
+    let done = match serde_json::from_str(&text) {
+        Ok(Said::Input { data }) => yard.type_bytes(at, data.into_bytes()).await.map(drop),
+        Ok(Said::Resize { rows, cols }) => match Size::new(cols, rows) {
+            Ok(size) => yard.resize(at, size).await.map(drop),
+            Err(_) => Ok(()),
+        },
+        Ok(Said::Other) => Ok(()),
+        Err(_) => return Viewer::Leaves,
+    };
+    if let Err(error) = done {
+        tracing::debug!(%error, "a viewer's input was not taken");
     }
+    Viewer::Stays
 }

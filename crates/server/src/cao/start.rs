@@ -13,7 +13,7 @@ use ptyard_yard::inbox::{Purpose, SendSpec};
 use ptyard_yard::{TerminalRef, YardError};
 
 use super::refusal::Refusal;
-use super::{Cao, name, sessions};
+use super::{Cao, sessions};
 
 /// What an agent runs on when nobody says.
 const USUAL_PROVIDER: &str = "kiro_cli";
@@ -98,11 +98,12 @@ impl Cao {
             profile: Some(wanted.profile.clone()),
             session: Some(wanted.session.clone()),
             model: wanted.model.clone(),
-            env: self.environment(wanted),
+            env: self.environment(wanted.env.clone()),
             // As CAO starts them: what they may not do is kept from them by the list of tools.
             unattended: true,
             tools: wanted.tools.as_deref().filter(|_| !is_unlimited).map(tools),
-            alias: Some(name::alias),
+            tools_as_said: wanted.tools.clone(),
+            backend: self.config.place.backend(&wanted.session),
             creator,
             profiles: Some(self.profiles_variable()),
             cwd,
@@ -122,9 +123,9 @@ impl Cao {
     }
 
     /// What its clients in the terminal need to find this server, and what the caller gives.
-    fn environment(&self, wanted: &Wanted) -> BTreeMap<String, String> {
+    pub(super) fn environment(&self, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let address = self.config.address;
-        let mut env = wanted.env.clone();
+        let mut env = given;
         env.insert("CAO_API_HOST".to_owned(), address.ip().to_string());
         env.insert("CAO_API_PORT".to_owned(), address.port().to_string());
         env.insert("CAO_HOME_DIR".to_owned(), self.config.home.display().to_string());

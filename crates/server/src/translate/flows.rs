@@ -24,6 +24,7 @@ pub(crate) fn spec(request: FlowRequest) -> Result<FlowSpec, ApiError> {
         when_done: if keep { WhenDone::Keep } else { WhenDone::End },
         profiles: request.profiles,
         caller_env: request.caller_env,
+        ..FlowAgent::default()
     };
     Ok(FlowSpec { name: request.name, cron: request.cron, zone: request.zone, agent, text: request.text })
 }

@@ -141,6 +141,42 @@ async fn sessions_are_made_once_shown_and_ended() {
 }
 
 #[tokio::test]
+async fn what_is_missing_is_refused_with_a_word() {
+    let site = site();
+    let id = session(&site, "plain").await;
+    let worktree = "/sessions/cao-plain/terminals?agent_profile=sheller&use_worktree=true";
+    for (method, path, status) in [
+        (Method::POST, worktree.to_owned(), 400),
+        (Method::PATCH, format!("/terminals/{id}/group"), 404),
+        (Method::PATCH, format!("/terminals/{id}/metadata"), 404),
+        (Method::GET, format!("/terminals/{id}/siblings"), 404),
+        (Method::GET, "/memory".to_owned(), 404),
+        (Method::GET, "/agui/v1/stream".to_owned(), 404),
+        (Method::POST, "/workflows/runs".to_owned(), 405),
+    ] {
+        let (told, document) = call(&site, method.clone(), &path).await;
+        assert_eq!(told, status, "{method} {path}: {document}");
+        assert!(document["detail"].is_string(), "{method} {path}: {document}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
+async fn a_terminal_says_which_tools_it_was_allowed_in_its_callers_words() {
+    let site = site();
+    let said = "fs_*,execute_bash,@cao-mcp-server";
+    let path = format!("/sessions?agent_profile=sheller&session_name=bound&allowed_tools={said}");
+    let (status, made) = call(&site, Method::POST, &path).await;
+    let words: Vec<_> = said.split(',').collect();
+    assert_eq!((status, &made["allowed_tools"]), (201, &json!(words)), "{made}");
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(get(&site, &format!("/terminals/{id}")).await["allowed_tools"], json!(words));
+    let free = session(&site, "free").await;
+    assert_eq!(get(&site, &format!("/terminals/{free}")).await["allowed_tools"], json!(null));
+    site.close().await;
+}
+
+#[tokio::test]
 async fn mail_is_kept_in_order_with_its_sender_as_it_was_written() {
     let site = site();
     let first = session(&site, "a").await;
@@ -176,6 +212,11 @@ async fn a_viewer_sees_the_bytes_and_types() {
     socket.send(say(json!({"type": "resize", "rows": 30, "cols": 90}))).await.unwrap();
     socket.send(say(json!({"type": "unknown"}))).await.unwrap();
     socket.send(say(json!({"type": "input", "data": "stty size; echo done-$((6*7))\r"}))).await.unwrap();
+    let Message::Binary(first) = soon("the screen", socket.next()).await.unwrap().unwrap() else {
+        panic!("no screen")
+    };
+    let rows = String::from_utf8_lossy(&first).matches("\r\n").count();
+    assert!(rows < 30, "a screen of the viewer's own size: {rows}");
     let mut seen = String::new();
     while !seen.contains("done-42") {
         match soon("output", socket.next()).await.unwrap().unwrap() {
@@ -219,6 +260,17 @@ async fn flows_are_added_paused_and_forgotten() {
     assert_eq!(added.status.as_u16(), 201, "{:?}", added.body);
     let flow = get(&site, "/flows/nightly").await;
     assert_eq!((&flow["schedule"], &flow["enabled"]), (&json!("0 3 * * *"), &json!(true)));
+    // Its agents work where CAO's clients see them.
+    let (_, ran) = call(&site, Method::POST, "/flows/nightly/run").await;
+    assert_eq!(ran["executed"], true, "{ran}");
+    soon("the session of the flow", async {
+        while get(&site, "/sessions").await[0]["name"] != "cao-flow-nightly" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let terminals = get(&site, "/sessions/cao-flow-nightly/terminals").await;
+    assert_eq!(terminals[0]["agent_profile"], "sheller", "{terminals}");
     let bad = json!({"name": "bad", "schedule": "never", "agent_profile": "sheller", "prompt_template": "x"});
     assert_eq!(call_from(&site, Method::POST, "/flows", &bad, None).await.status.as_u16(), 404);
     call(&site, Method::POST, "/flows/nightly/disable").await;

@@ -14,7 +14,7 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ptyard_server::api::{ErrorBody, ErrorReply, WindowReply};
-use ptyard_server::{CaoConfig, Served, Server, ServerConfig};
+use ptyard_server::{CAO_ALIAS, CaoConfig, CaoPlace, Served, Server, ServerConfig};
 use ptyard_yard::{Yard, YardConfig};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -62,9 +62,10 @@ impl Site {
     fn start_on(listen: Option<SocketAddr>, cao: Option<SocketAddr>) -> Self {
         let dir = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
         let state = dir.path().to_owned();
-        let yard = Yard::open(YardConfig::new(state.clone())).unwrap();
+        let alias = cao.map(|_| CAO_ALIAS);
+        let yard = Yard::open(YardConfig { alias, ..YardConfig::new(state.clone()) }).unwrap();
         let home = state.join("cao");
-        let cao = cao.map(|address| CaoConfig { address, home });
+        let cao = cao.map(|address| CaoConfig { address, home, place: CaoPlace::Here });
         let config = ServerConfig { listen, cao, ..ServerConfig::in_state(state) };
         let socket = config.socket.clone();
         let server = Server::bind(config, yard, axum::Router::new()).unwrap();

@@ -144,7 +144,7 @@ impl Actor {
             }
             let context = self.reply_context(&waiting, now);
             if let Some(bytes) = reply(&waiting.query, &context) {
-                self.queue.push_answer(bytes, waiting.asker);
+                self.queue.push_answer(bytes, waiting.asker, self.sink.as_deref());
             }
         }
     }

@@ -96,9 +96,10 @@ impl InputQueue {
         self.jobs.push_back(job);
     }
 
-    /// Puts an answer to a query next: behind the job that began, before all others.
-    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker) {
-        let first = self.jobs.iter().take_while(|job| job.goes_first()).count();
+    /// Puts an answer to a query next: behind the job that began, or whose bytes are on their way, before all others.
+    pub(super) fn push_answer(&mut self, bytes: Vec<u8>, asker: Asker, sink: Option<&dyn Sink>) {
+        let under_way = usize::from(sink.is_some_and(Sink::is_under_way)).min(self.jobs.len());
+        let first = self.jobs.iter().take_while(|job| job.goes_first()).count().max(under_way);
         self.jobs.insert(first, Job::answer(bytes, Some(asker)));
     }
 

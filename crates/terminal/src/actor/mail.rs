@@ -115,7 +115,7 @@ impl MailJob {
                 Poll::Ready(Ok(taken)) => {
                     // Not when the write was tried first: what came before the byte was taken is not from after it.
                     if self.phase == Phase::Entering && taken > 0 {
-                        self.mark.get_or_insert(end);
+                        self.mark.get_or_insert(end.saturating_sub(sink.run_ahead()));
                     }
                     self.taken += taken;
                 }

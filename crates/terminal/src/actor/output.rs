@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_screen::scan::{Clipboard, PromptMark};
+use ptyard_screen::scan::{Clipboard, PromptMark, Query};
 use ptyard_screen::{Event, Signal};
 
 use super::Actor;
@@ -126,7 +126,10 @@ impl Actor {
             match event {
                 Event::Query(_) | Event::Notification { .. } | Event::Clipboard(Clipboard::Write { .. })
                     if !is_news => {}
-                Event::Query(_) if self.questions == Questions::ThePlaces => {}
+                // Places that answer know nothing of status reports, and a program that is not told makes none.
+                Event::Query(query)
+                    if self.questions == Questions::ThePlaces
+                        && !matches!(query, Query::ProgramStatus { .. }) => {}
                 Event::Query(query) => {
                     self.answers.asked(at, query, self.control.tty_state(), self.clock.now());
                 }

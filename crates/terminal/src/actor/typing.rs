@@ -139,7 +139,7 @@ impl Typing {
             let cancel = self.poll_cancel(cx);
             // A deadline, even one that has passed when the write comes, still lets it be tried once.
             let untried = cancel == Some(Cancel::Deadline) && self.mark.is_none();
-            if cancel.is_some() && !untried {
+            if cancel.is_some() && !untried && !sink.is_under_way() {
                 let cut = if self.taken > 0 { self.typed.if_cut.clone() } else { Bytes::new() };
                 self.finish(rest, false, end);
                 return if cut.is_empty() { TypingStep::Finished } else { TypingStep::Cut(cut) };
@@ -153,7 +153,8 @@ impl Typing {
                     if self.reply.is_some() {
                         if self.taken == 0 && taken > 0 {
                             let bytes = &self.typed.bytes[..];
-                            typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, end)));
+                            let mark = end.saturating_sub(sink.run_ahead());
+                            typed.extend(keys::classify(bytes).into_iter().map(|keys| (keys, mark)));
                         }
                         line.taken(&self.typed.bytes[self.taken..self.taken + taken]);
                     }

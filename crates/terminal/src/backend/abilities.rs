@@ -135,6 +135,7 @@ pub enum ProgramFrom {
 pub enum Questions {
     /// The actor, as the only terminal there is.
     Ours,
-    /// The place, which is a terminal itself. A second answer would be typed into the program.
+    /// The place, which is a terminal itself. A second answer would be typed into the program. Whether status reports are
+    /// taken, which no place says, the actor does.
     ThePlaces,
 }

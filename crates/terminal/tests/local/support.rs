@@ -47,6 +47,7 @@ pub(crate) fn spec(argv: &[&str], io: Io) -> StartSpec {
         env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), io),
         io,
         ceilings: Default::default(),
+        title: None,
     }
 }
 

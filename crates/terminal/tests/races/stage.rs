@@ -40,6 +40,7 @@ impl Stage {
             env: Default::default(),
             io,
             ceilings: Default::default(),
+            title: None,
         };
         let surroundings = Surroundings {
             clock,

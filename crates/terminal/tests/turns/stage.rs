@@ -122,6 +122,7 @@ impl Played {
             env: BTreeMap::default(),
             io: TTY,
             ceilings: Default::default(),
+            title: None,
         };
         let recipe = Recipe { interrupt: parse(keys).unwrap(), ..Recipe::default() };
         let stage = start(&backend, spec, recipe).await;
@@ -171,6 +172,7 @@ impl Real {
             env: clean_environment(id, &BTreeMap::new(), &BTreeMap::new(), TTY),
             io: TTY,
             ceilings: Default::default(),
+            title: None,
         };
         let backend = LocalBackend::new().unwrap();
         Self { stage: start(&backend, spec, Recipe::default()).await, record: Record::at(record) }

@@ -123,7 +123,7 @@ impl Ground {
         let mut env = self.env.clone();
         env.insert("PTYARD_TERMINAL".to_owned(), id.to_string());
         let argv = argv.iter().map(|&arg| arg.to_owned()).collect();
-        StartSpec { id, argv, cwd: self.cwd.clone(), env, io, ceilings: Ceilings::default() }
+        StartSpec { id, argv, cwd: self.cwd.clone(), env, io, ceilings: Ceilings::default(), title: None }
     }
 
     /// Starts a shell script whose tty, if it has one, changes no byte.

@@ -60,6 +60,7 @@ pub fn spec_of(id: TerminalId, script: &str, io: Io) -> StartSpec {
         env: [("PTYARD_TERMINAL".to_owned(), id.to_string())].into(),
         io,
         ceilings: Default::default(),
+        title: None,
     }
 }
 

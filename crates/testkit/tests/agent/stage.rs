@@ -45,6 +45,7 @@ impl Agent {
             env: clean_environment(id, &BTreeMap::new(), &given, io),
             io,
             ceilings: Default::default(),
+            title: None,
         };
         let Started { source, sink, control, pid, .. } = soon("a start", backend.start(spec)).await.unwrap();
         Self {

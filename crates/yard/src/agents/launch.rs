@@ -47,8 +47,17 @@ pub const STATE_VARIABLE: &str = "PTYARD_STATE";
 /// The size of an agent's terminal: what every CLI was recorded with, and wide enough for their dialogs.
 const COLUMNS_ROWS: (i64, i64) = (120, 40);
 
-/// Names a terminal as another program's clients know it: a variable and its value.
-pub type Alias = fn(TerminalId) -> (&'static str, String);
+/// Says how another program's clients know an agent; `None` when they do not know it.
+pub type Alias = fn(&Member) -> Option<Known>;
+
+/// How another program's clients know an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Variables by which its program knows what it is called.
+    pub variables: Vec<(&'static str, String)>,
+    /// What people see it called at a place that shows programs by name.
+    pub title: String,
+}
 
 /// An agent to start.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +88,8 @@ pub struct LaunchSpec {
     pub on_dialog: OnDialog,
     /// The tools it may use; goes before what the profile says.
     pub tools: Option<Vec<String>>,
-    /// What another program's clients call its terminal, which is known only once it has an id.
-    pub alias: Option<Alias>,
+    /// The same in the words of a caller who has other words for them, to be told to that one again.
+    pub tools_as_said: Option<Vec<String>>,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -105,6 +114,7 @@ pub struct Launched {
 pub(crate) struct Furnishing {
     pub(crate) program: Option<Program>,
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) title: Option<String>,
     files: Vec<PlanFile>,
     token: Option<Token>,
     member: Option<Member>,
@@ -167,6 +177,7 @@ impl Yard {
             profile: profile.as_ref().map(|profile| profile.name.to_string()),
             provider: provider.id().to_owned(),
             depth,
+            tools: spec.tools_as_said.clone().or_else(|| spec.tools.clone()),
         };
         let state = self.inner.config.state.clone();
         let (of_profile, told) =
@@ -175,6 +186,7 @@ impl Yard {
         // Elsewhere there is no `ptyard` that could reach this yard.
         let is_here = self.backend(spec.backend.as_deref().unwrap_or(LOCAL))?.grounds() == Grounds::Here;
         let program = self.inner.config.program.clone().filter(|_| is_here);
+        let alias = self.inner.config.alias;
         let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
             let token = Token::draw();
             let mut wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
@@ -191,13 +203,19 @@ impl Yard {
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
             env.insert(SESSION_VARIABLE.to_owned(), session.clone());
             env.insert(STATE_VARIABLE.to_owned(), state.display().to_string());
-            env.extend(spec.alias.map(|alias| alias(id)).map(|(name, value)| (name.to_owned(), value)));
+            let member = member(id);
+            let known = alias.and_then(|alias| alias(&member));
+            let title = known.map(|Known { variables, title }| {
+                env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
+                title
+            });
             Ok(Furnishing {
                 program: Some(Program::Argv(plan.argv)),
                 env,
+                title,
                 files: plan.files,
                 token: Some(token),
-                member: Some(member(id)),
+                member: Some(member),
             })
         };
         let (entry, warnings) = self.start_furnished(exec, furnish).await?;

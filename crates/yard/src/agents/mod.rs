@@ -23,7 +23,7 @@ mod work;
 
 pub use dialogs::OnDialog;
 pub use error::AgentError;
-pub use launch::{Alias, LaunchSpec, Launched, STATE_VARIABLE};
+pub use launch::{Alias, Known, LaunchSpec, Launched, STATE_VARIABLE};
 pub use mail::Told;
 pub use status::{AgentStatus, Answer};
 pub use work::HandedOff;

@@ -30,6 +30,9 @@ pub struct Member {
     pub provider: String,
     /// How many agents stand between it and a person.
     pub depth: u8,
+    /// The tools that whoever started it let it use, in that one's words; `None` when nothing was said of them.
+    #[serde(default)]
+    pub tools: Option<Vec<String>>,
 }
 
 /// Who works with whom.
@@ -230,7 +233,7 @@ mod tests {
 
     fn member(id: TerminalId, session: &str, creator: Option<TerminalId>) -> Member {
         let (session, provider) = (session.to_owned(), "generic".to_owned());
-        Member { id, session, creator, profile: None, provider, depth: 0 }
+        Member { id, session, creator, profile: None, provider, depth: 0, tools: None }
     }
 
     fn team() -> Roster {

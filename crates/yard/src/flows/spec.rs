@@ -82,6 +82,8 @@ pub struct FlowAgent {
     pub when_done: WhenDone,
     /// The `PTYARD_PROFILES` of who added the flow.
     pub profiles: Option<String>,
+    /// Variables for it, given by who added the flow.
+    pub env: BTreeMap<String, String>,
     /// Stated variables of who added the flow.
     pub caller_env: BTreeMap<String, String>,
 }
@@ -98,6 +100,7 @@ impl FlowAgent {
             extra: self.extra,
             unattended: self.unattended,
             profiles: self.profiles.map(Into::into),
+            env: self.env,
             caller_env: self.caller_env,
             ..LaunchSpec::default()
         }

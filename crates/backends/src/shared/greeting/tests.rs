@@ -17,6 +17,7 @@ fn spec(argv: &[&str], cwd: &str) -> StartSpec {
         env: [("A".to_owned(), "it's \"x\" $HOME\nnext".to_owned())].into(),
         io: Io::Pipes(Stdin::Pipe),
         ceilings: Default::default(),
+        title: None,
     }
 }
 

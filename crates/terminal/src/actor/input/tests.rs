@@ -54,7 +54,7 @@ fn law_07_a_cut_paste_is_closed_and_nothing_comes_between() {
     queue.push(second);
     *slow.room.lock().unwrap() = 3;
     turn(&mut queue, &mut sink);
-    queue.push_answer(b"R".to_vec(), Asker::default());
+    queue.push_answer(b"R".to_vec(), Asker::default(), sink.as_deref());
     drop(cancel);
     turn(&mut queue, &mut sink);
     *slow.room.lock().unwrap() = 100;
@@ -67,6 +67,58 @@ fn law_07_a_cut_paste_is_closed_and_nothing_comes_between() {
     assert!(queue.is_empty());
 }
 
+/// Says only when it is asked again what it took, and then how much was printed since.
+#[derive(Default)]
+struct Late {
+    got: Arc<Mutex<Vec<u8>>>,
+    under_way: Option<Vec<u8>>,
+}
+
+impl Sink for Late {
+    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.under_way.take() {
+            Some(taken) => {
+                assert!(bytes.starts_with(&taken), "others came before what was under way");
+                Poll::Ready(Ok(taken.len()))
+            }
+            None => {
+                self.got.lock().unwrap().extend_from_slice(bytes);
+                self.under_way = Some(bytes.to_vec());
+                Poll::Pending
+            }
+        }
+    }
+    fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+    fn run_ahead(&self) -> u64 {
+        4
+    }
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ControlError>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn nothing_comes_before_bytes_that_are_on_their_way_and_none_of_them_are_taken_back() {
+    let got = Arc::default();
+    let mut sink: Option<Box<dyn Sink>> = Some(Box::new(Late { got: Arc::clone(&got), under_way: None }));
+    let mut queue = InputQueue::default();
+    let (first, cancel, mut answer) = job(Typed::raw(&b"first"[..]));
+    queue.push(first);
+    turn(&mut queue, &mut sink);
+    queue.push_answer(b"R".to_vec(), Asker::default(), sink.as_deref());
+    drop(cancel);
+    turn(&mut queue, &mut sink);
+    turn(&mut queue, &mut sink);
+    assert_eq!(*got.lock().unwrap(), b"firstR");
+    assert_eq!(
+        answer.try_recv().unwrap().unwrap(),
+        Written { taken: 5, taken_back: 0, mark: 10, input_ended: false }
+    );
+    assert!(matches!(queue.take_typed()[..], [(Keys::Text, 6)]), "from before what was printed since");
+}
+
 #[test]
 fn case_sec01_an_answer_is_not_written_when_its_asker_has_gone_while_it_waited() {
     let slow = Slow::default();
@@ -76,14 +128,14 @@ fn case_sec01_an_answer_is_not_written_when_its_asker_has_gone_while_it_waited()
     queue.push(first);
     *slow.room.lock().unwrap() = 2;
     turn(&mut queue, &mut sink);
-    queue.push_answer(b"ANSWER".to_vec(), Asker::default());
+    queue.push_answer(b"ANSWER".to_vec(), Asker::default(), sink.as_deref());
     *slow.room.lock().unwrap() = 100;
     let mut cx = Context::from_waker(Waker::noop());
     queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);
     assert_eq!(*slow.got.lock().unwrap(), b"typed");
     // One that began goes on: half of it would be read as keys.
     *slow.room.lock().unwrap() = 2;
-    queue.push_answer(b"<ANSWER>".to_vec(), Asker::default());
+    queue.push_answer(b"<ANSWER>".to_vec(), Asker::default(), sink.as_deref());
     queue.poll_write(&mut cx, &mut sink, 10, &mut |_| false);
     *slow.room.lock().unwrap() = 100;
     queue.poll_write(&mut cx, &mut sink, 10, &mut |_| true);

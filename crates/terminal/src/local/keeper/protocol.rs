@@ -114,7 +114,11 @@ enum Streams {
 
 impl From<Order> for StartOrder {
     fn from(order: Order) -> Self {
-        let Order { spec: StartSpec { id, argv, cwd, env, io, ceilings: _ }, cgroup, timer_slack_ns } = order;
+        let Order {
+            spec: StartSpec { id, argv, cwd, env, io, ceilings: _, title: _ },
+            cgroup,
+            timer_slack_ns,
+        } = order;
         let io = match io {
             Io::Tty(size) => Streams::Tty(size),
             Io::Pipes(stdin) => Streams::Pipes { stdin: stdin == Stdin::Pipe },
@@ -133,7 +137,7 @@ impl From<StartOrder> for Order {
         };
         // They hold for the cgroup, which the server has made.
         let ceilings = Ceilings::default();
-        Self { spec: StartSpec { id, argv, cwd, env, io, ceilings }, cgroup, timer_slack_ns }
+        Self { spec: StartSpec { id, argv, cwd, env, io, ceilings, title: None }, cgroup, timer_slack_ns }
     }
 }
 
