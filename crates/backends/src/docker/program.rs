@@ -47,6 +47,7 @@ pub(super) async fn start(
         env: carriers.engine.address().variables(),
         io: Io::Pipes(if errand.has_stdin { Stdin::Pipe } else { Stdin::Null }),
         ceilings: Ceilings::default(),
+        title: None,
     };
     let Started { mut source, sink, control, .. } = carriers.here.backend().await?.start(carrier).await?;
     let carrier = Carrier::new(control);

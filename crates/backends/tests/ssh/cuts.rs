@@ -117,6 +117,7 @@ async fn cut_after(server: &SshServer, pieces: usize) -> bool {
         env: [("PTYARD_TERMINAL".to_owned(), id.to_string())].into(),
         io: Io::Pipes(Stdin::Pipe),
         ceilings: Default::default(),
+        title: None,
     };
     match soon("the start", backend.start(spec)).await {
         Ok(mut program) => {
