@@ -8,6 +8,7 @@
 //! It is a room of the server because it lives on its listeners, its gate and its end. It has a listener of its own, whose
 //! clients know no token: like CAO's it is for programs of this machine, and the gate still refuses pages of other origins.
 
+mod directories;
 mod extract;
 mod flows;
 mod input;
@@ -93,13 +94,20 @@ pub(crate) struct Cao {
     pub(crate) yard: Yard,
     config: Arc<CaoConfig>,
     names: start::Names,
+    changes: directories::Changes,
     stop: Stop,
 }
 
 impl Cao {
     /// For a listener that is at `config.address` now.
     pub(crate) fn new(yard: Yard, config: CaoConfig, stop: Stop) -> Self {
-        Self { yard, config: Arc::new(config), names: start::Names::default(), stop }
+        Self {
+            yard,
+            config: Arc::new(config),
+            names: start::Names::default(),
+            changes: directories::Changes::default(),
+            stop,
+        }
     }
 }
 
@@ -124,9 +132,9 @@ pub(crate) fn router(cao: Cao) -> Router {
         .route("/agents/profiles", get(profiles::list))
         .route("/agents/profiles/{name}", get(profiles::show))
         .route("/agents/providers", get(profiles::providers))
-        .route("/settings/agent-dirs", get(service::agent_directories))
+        .route("/settings/agent-dirs", get(directories::agents).post(directories::set_agents))
         .route("/settings/memory", get(service::memory))
-        .route("/settings/skill-dirs", get(service::skill_directories))
+        .route("/settings/skill-dirs", get(directories::skills).post(directories::set_skills))
         .route("/skills/{name}", get(service::skill))
         .route("/flows", get(flows::list).post(flows::add))
         .route("/flows/{name}", get(flows::show).delete(flows::remove))

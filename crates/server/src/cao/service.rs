@@ -22,19 +22,9 @@ pub(super) async fn health(State(cao): State<Cao>) -> Json<Value> {
     }))
 }
 
-/// Where profiles are.
-pub(super) async fn agent_directories(State(cao): State<Cao>) -> Json<Value> {
-    Json(json!({"agent_dirs": {}, "extra_dirs": [cao.profile_directory()], "disabled_dirs": []}))
-}
-
 /// There is no memory.
 pub(super) async fn memory() -> Json<Value> {
     Json(json!({"enabled": false, "learning_enabled": false}))
-}
-
-/// Where skills are.
-pub(super) async fn skill_directories(State(cao): State<Cao>) -> Json<Value> {
-    Json(json!({"skills_dir": cao.config.home.join("skills"), "extra_dirs": []}))
 }
 
 /// One skill, as it was installed.
@@ -43,8 +33,11 @@ pub(super) async fn skill(State(cao): State<Cao>, Path(name): Path<String>) -> R
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(Refusal::bad(format!("Invalid skill name: {name:?}")));
     }
-    let path = cao.config.home.join("skills").join(&name).join("SKILL.md");
-    let file = std::fs::File::open(path).map_err(|_| Refusal::unknown("Skill", &name))?;
+    let own = cao.config.home.join("skills");
+    let set = cao.directories();
+    let mut places = std::iter::once(own.as_path()).chain(set.of_skills());
+    let file = places.find_map(|place| std::fs::File::open(place.join(&name).join("SKILL.md")).ok());
+    let file = file.ok_or_else(|| Refusal::unknown("Skill", &name))?;
     let mut content = String::new();
     file.take(SKILL_BYTES).read_to_string(&mut content).map_err(|_| Refusal::unknown("Skill", &name))?;
     Ok(Json(json!({"name": name, "content": content})))

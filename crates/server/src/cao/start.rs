@@ -76,13 +76,16 @@ impl Cao {
         self.config.home.join("agent-store")
     }
 
-    /// Where profiles are looked for: those of this process's user, then those that CAO installed.
+    /// Where profiles are looked for: those of this process's user, then those that CAO installed, then where a person
+    /// said.
     pub(super) fn profiles_variable(&self) -> OsString {
         let own = std::env::var_os(PROFILES_VARIABLE);
         let own = own.iter().flat_map(std::env::split_paths);
         let store = self.profile_directory();
+        let set = self.directories();
+        let set = set.of_profiles().map(Path::to_owned);
         // A path that cannot stand in a list of paths cannot be looked in either.
-        std::env::join_paths(own.chain([store])).unwrap_or_default()
+        std::env::join_paths(own.chain([store]).chain(set)).unwrap_or_default()
     }
 
     /// How the yard starts it.

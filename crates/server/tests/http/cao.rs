@@ -255,6 +255,51 @@ async fn a_viewer_sees_the_bytes_and_types() {
 }
 
 #[tokio::test]
+async fn directories_of_profiles_and_skills_are_set_and_kept() {
+    let site = site();
+    let none = json!({"agent_dirs": {}, "extra_dirs": [], "disabled_dirs": []});
+    assert_eq!(get(&site, "/settings/agent-dirs").await, none);
+    let extra = site.dir.path().join("more");
+    std::fs::create_dir_all(extra.join("knitting")).unwrap();
+    std::fs::write(
+        extra.join("knitter.md"),
+        "---\nname: knitter\ndescription: Knits\nprovider: shell\n---\n",
+    )
+    .unwrap();
+    std::fs::write(extra.join("knitting/SKILL.md"), "how to knit").unwrap();
+    let set = async |path: &str, body: Value| {
+        let answer = call_from(&site, Method::POST, path, &body, None).await;
+        (answer.status.as_u16(), serde_json::from_slice::<Value>(&answer.body).unwrap())
+    };
+    let knows = async || {
+        let profiles = get(&site, "/agents/profiles").await;
+        profiles.as_array().unwrap().iter().any(|profile| profile["name"] == "knitter")
+    };
+    assert!(!knows().await);
+    let (status, told) = set("/settings/agent-dirs", json!({"extra_dirs": [&extra]})).await;
+    assert_eq!((status, &told["extra_dirs"]), (200, &json!([&extra])));
+    assert!(knows().await);
+    let (_, told) = set("/settings/agent-dirs", json!({"disabled_dirs": [&extra]})).await;
+    assert_eq!(told["extra_dirs"], json!([&extra]), "what is not named stays");
+    assert!(!knows().await);
+    for bad in [json!(["relative"]), json!(["/a:b"]), json!(vec!["/x"; 65])] {
+        let (status, told) = set("/settings/agent-dirs", json!({ "extra_dirs": bad })).await;
+        assert!(status == 400 && !told["detail"].is_null(), "{told}");
+    }
+    assert_eq!(
+        get(&site, "/settings/agent-dirs").await["extra_dirs"],
+        json!([&extra]),
+        "a refusal changes nothing"
+    );
+
+    assert_eq!(call(&site, Method::GET, "/skills/knitting").await.0, 404);
+    let (status, told) = set("/settings/skill-dirs", json!({"extra_dirs": [&extra]})).await;
+    assert_eq!((status, &told["extra_dirs"]), (200, &json!([&extra])));
+    assert_eq!(get(&site, "/skills/knitting").await["content"], "how to knit");
+    site.close().await;
+}
+
+#[tokio::test]
 async fn flows_are_added_paused_and_forgotten() {
     let site = site();
     let body = json!({"name": "nightly", "schedule": "0 3 * * *", "agent_profile": "sheller", "provider": "shell",
