@@ -32,7 +32,8 @@ fn a_key_in_the_callers_environment_reaches_a_server_and_none_of_its_environment
         "there",
     ]);
     assert_eq!((out(&output).as_str(), output.status.code()), ("it is there\n", Some(3)), "{output:?}");
-    assert!(vendor.sandboxes().is_empty(), "it is gone with its program");
+    // Its end is told first.
+    runtime.block_on(ptyard_testkit::until("it is gone with its program", || vendor.sandboxes().is_empty()));
 
     let version: Value = serde_json::from_slice(&run(&["version", "--json"]).stdout).unwrap();
     let keeper = fs::read_to_string(yard.state().join("keeper.lock")).unwrap();
