@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use ptyard_core::Moment;
 use ptyard_core::turn::{
-    AttemptId, Eager, Effect, Event, Evidence, Hold, Position, Rule, Sight, Source, Status, TurnMachine,
+    AttemptId, Eager, Effect, Event, Evidence, Hold, Keys, Position, Rule, Sight, Source, Status, TurnMachine,
 };
 
 const ATTEMPT: AttemptId = AttemptId::new(1);
@@ -101,5 +101,25 @@ proptest! {
             prop_assert_eq!(effects, told_in_order.step(Event::Seen(evidence), Moment::EPOCH));
         }
         prop_assert_eq!(told_all, told_in_order);
+    }
+}
+
+/// Somebody's Enter is told late where a place says only later what it took; by then the agent may be at work, or done.
+#[test]
+fn i19_a_turn_of_a_person_is_seen_though_its_enter_is_told_late() {
+    for (worked_at, is_seen) in [(20, true), (10, false)] {
+        let mut machine = TurnMachine::new(Eager::Off, Moment::EPOCH);
+        let mut tell = |event| machine.step(event, Moment::EPOCH);
+        let native = |at, status| {
+            let rule = Rule::named("report");
+            Event::Seen(Evidence::new(Source::Native, Position::Offset(at), status, rule))
+        };
+        tell(native(1, Status::Idle));
+        tell(Event::Typed { keys: Keys::Text, mark: 5 });
+        tell(native(worked_at, Status::Processing));
+        tell(native(30, Status::Completed));
+        tell(Event::Typed { keys: Keys::Submit, mark: 10 });
+        let hold = (!is_seen).then_some(Hold::HumanTurn);
+        assert_eq!(machine.hold(), hold, "it worked at {worked_at}");
     }
 }

@@ -257,7 +257,7 @@ impl TurnMachine {
     pub(super) fn begin_write(&mut self, write: Write) {
         self.write = Some(write);
         for track in &mut self.tracks {
-            track.begin_write();
+            track.begin_write(write.mark);
         }
     }
 

@@ -112,17 +112,24 @@ impl Track {
             self.since = now;
             self.is_silent = false;
         }
+        self.seen.note_status(status, at);
         if let Some(write) = write {
-            self.seen.note_status(status, at);
             self.seen.note_sight(evidence.sight, evidence.sight_at, status, write);
         }
         self.latest = Some(evidence);
     }
 
-    /// A write begins: what was said so far does not cover it.
-    pub(super) fn begin_write(&mut self) {
-        self.seen =
-            SinceWrite { from: self.latest.as_ref().map(|latest| latest.position), ..SinceWrite::default() };
+    /// A write begins: what was said so far does not cover it. One that is told late, with where its first byte stood,
+    /// may have been answered already: what was said of the output behind that does.
+    pub(super) fn begin_write(&mut self, mark: Option<u64>) {
+        let is_answer =
+            |at: &Position| matches!((at, mark), (Position::Offset(at), Some(mark)) if *at > mark);
+        self.seen = SinceWrite {
+            from: self.latest.as_ref().map(|latest| latest.position),
+            busy_at: self.seen.busy_at.filter(is_answer),
+            asks_at: self.seen.asks_at.filter(is_answer),
+            ..SinceWrite::default()
+        };
     }
 
     /// The first Enter was written. A source without offsets does not know the mark: what it said so far is from before.

@@ -37,7 +37,11 @@ fn the_page_lists_opens_types_mails_and_deletes() {
         if mail[0]["status"] == "delivered" {
             break mail;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "{mail}");
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_secs(60), "{mail} {}", {
+            let listed = site.json(&["list"]);
+            site.json(&["status", listed[0]["id"].as_str().unwrap(), "--explain"])
+        });
     };
     assert_eq!((&mail[0]["message"], &mail[1]), (&json!("mail from the page"), &json!(null)));
     // It asks again every five seconds.
