@@ -47,14 +47,18 @@ async fn get(site: &Site, path: &str) -> Value {
     document
 }
 
+/// Starts a shell that reads no start-up files of whoever runs this: they may print, and wait.
+async fn start(site: &Site, path: &str) -> (u16, Value) {
+    let body = json!({"env_vars": {"HOME": env!("CARGO_TARGET_TMPDIR")}});
+    let answer = call_from(site, Method::POST, path, &body, None).await;
+    (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap())
+}
+
 /// A session with one shell; what it is called.
 async fn session(site: &Site, name: &str) -> String {
     let path = format!("/sessions?agent_profile=sheller&session_name={name}&working_directory=/tmp");
-    // Its shell reads no start-up files of whoever runs this: they may print, and wait.
-    let body = json!({"env_vars": {"HOME": env!("CARGO_TARGET_TMPDIR")}});
-    let made = call_from(site, Method::POST, &path, &body, None).await;
-    assert_eq!(made.status.as_u16(), 201, "{:?}", made.body);
-    let made: Value = serde_json::from_slice(&made.body).unwrap();
+    let (status, made) = start(site, &path).await;
+    assert_eq!(status, 201, "{made}");
     made["id"].as_str().unwrap().to_owned()
 }
 
@@ -117,12 +121,8 @@ async fn sessions_are_made_once_shown_and_ended() {
     let (status, _) =
         call(&site, Method::POST, "/sessions?agent_profile=sheller&session_name=cao-team").await;
     assert_eq!(status, 400, "it is there");
-    let (status, second) = call(
-        &site,
-        Method::POST,
-        &format!("/sessions/cao-team/terminals?agent_profile=sheller&caller_id={first}"),
-    )
-    .await;
+    let path = format!("/sessions/cao-team/terminals?agent_profile=sheller&caller_id={first}");
+    let (status, second) = start(&site, &path).await;
     assert_eq!((status, &second["caller_id"]), (201, &json!(first)));
     let rows = get(&site, "/sessions/cao-team/terminals").await;
     assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&json!(first), &second["id"]), "the conductor is first");
@@ -131,7 +131,7 @@ async fn sessions_are_made_once_shown_and_ended() {
         (&json!("cao-team"), &json!("/tmp"))
     );
     // One that CAO's clients did not start.
-    let own = json!({"provider": "shell", "session": "own"});
+    let own = json!({"provider": "shell", "session": "own", "env": {"HOME": env!("CARGO_TARGET_TMPDIR")}});
     site.post::<Value>("/v1/agents", own).await;
     assert_eq!(get(&site, "/sessions").await.as_array().unwrap().len(), 1);
     let (status, _) = call(&site, Method::DELETE, "/sessions/own").await;
@@ -169,7 +169,7 @@ async fn a_terminal_says_which_tools_it_was_allowed_in_its_callers_words() {
     let site = site();
     let said = "fs_*,execute_bash,@cao-mcp-server";
     let path = format!("/sessions?agent_profile=sheller&session_name=bound&allowed_tools={said}");
-    let (status, made) = call(&site, Method::POST, &path).await;
+    let (status, made) = start(&site, &path).await;
     let words: Vec<_> = said.split(',').collect();
     assert_eq!((status, &made["allowed_tools"]), (201, &json!(words)), "{made}");
     let id = made["id"].as_str().unwrap();
@@ -302,7 +302,12 @@ async fn directories_of_profiles_and_skills_are_set_and_kept() {
 #[tokio::test]
 async fn flows_are_added_paused_and_forgotten() {
     let site = site();
-    let body = json!({"name": "nightly", "schedule": "0 3 * * *", "agent_profile": "sheller", "provider": "shell",
+    let providers = site.dir.path().join("providers");
+    std::fs::create_dir_all(&providers).unwrap();
+    let manifest =
+        "id = 'plain'\nname = 'Plain'\nversion = '1.0.0'\nengine = 1\n[launch]\nbinaries = ['sh']\n";
+    std::fs::write(providers.join("plain.toml"), manifest).unwrap();
+    let body = json!({"name": "nightly", "schedule": "0 3 * * *", "agent_profile": "sheller", "provider": "plain",
         "prompt_template": "look"});
     let added = call_from(&site, Method::POST, "/flows", &body, None).await;
     assert_eq!(added.status.as_u16(), 201, "{:?}", added.body);

@@ -158,7 +158,7 @@ async fn case_l02_a_reader_that_fell_behind_is_told_the_range_it_lost() {
                 assert_eq!(at, next, "no byte is skipped without a word");
                 next += data.len() as u64;
                 got += data.len() as u64;
-                text = data;
+                text.extend(data);
             }
             FollowItem::Gap { from, to } => {
                 assert_eq!(from, next);
