@@ -136,7 +136,7 @@ fn ends_stopped(typed: &[u8]) -> bool {
     typed.iter().rfind(|byte| matches!(**byte, STOP | START)) == Some(&STOP)
 }
 
-/// A refusal because the program has ended names the terminal.
+/// A refusal of what was to be typed, in the yard's words: one because the program has ended names the terminal.
 pub(crate) fn ended(at: &TerminalRef, error: ptyard_terminal::TerminalError) -> YardError {
     match error {
         ptyard_terminal::TerminalError::Control(ControlError::Exited) => {

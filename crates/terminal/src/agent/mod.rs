@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ptyard_core::turn::{AttemptId, Eager, Epoch, Hold, Recovered, Rule, Status};
 use ptyard_screen::keys::Key;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 pub(crate) use events::Events;
 pub use events::{TURN_EVENTS, TurnEvent, TurnEvents};
@@ -163,9 +163,7 @@ impl Terminal {
     /// # Errors
     /// When the program has ended and its actor with it.
     pub async fn attend(&self, agent: Agent) -> Result<TurnEvents, TerminalError> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::Attend { agent: Box::new(agent), reply }).await?;
-        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+        self.ask(|reply| Command::Attend { agent: Box::new(agent), reply }).await
     }
 
     /// Hands a text over, if the agent is ready at this moment. `Ok` says that the writing has begun under a note that
@@ -174,13 +172,7 @@ impl Terminal {
     /// # Errors
     /// [`DispatchError::Held`] when nothing was written and the attempt is over.
     pub async fn dispatch(&self, mail: Mail) -> Result<(), DispatchError> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::Dispatch { mail, reply }).await?;
-        match answer.await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(refused),
-            Err(_) => Err(TerminalError::from(crate::backend::ControlError::Exited).into()),
-        }
+        self.ask(|reply| Command::Dispatch { mail, reply }).await?
     }
 
     /// Says whether mail waits for the end of a turn. The turn is stopped when that dismisses no dialog and throws away
@@ -194,9 +186,7 @@ impl Terminal {
     /// # Errors
     /// When the program has ended and its actor with it.
     pub async fn hooked(&self, told: Hooked) -> Result<(), TerminalError> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::Hook { told, reply }).await?;
-        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+        self.ask(|reply| Command::Hook { told, reply }).await
     }
 
     /// Has the screen judged again: the judge goes by other rules from now on.
@@ -209,9 +199,7 @@ impl Terminal {
 
     /// A person says that nothing is under way: what was not confirmed is uncertain, and what is seen from now on counts.
     pub async fn reset_turns(&self) -> Result<(), TerminalError> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::ResetTurns { reply }).await?;
-        answer.await.map_err(|_| crate::backend::ControlError::Exited.into())
+        self.ask(|reply| Command::ResetTurns { reply }).await
     }
 
     /// The status of the agent with its reasons; `None` when no agent runs in this terminal.

@@ -211,20 +211,15 @@ fn poll_type(
         if ready.as_ref().is_some_and(|ready| ready.ready().is_write_closed()) {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        match rustix::io::write(master.get_ref(), bytes) {
-            // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
-            Err(Errno::AGAIN) | Ok(0) => match ready {
-                Some(mut ready) => ready.clear_ready(),
-                None => {
-                    let copy = master.get_ref().try_clone()?;
-                    *room = Some(WatchedFd::new(copy, Interest::WRITABLE)?);
-                }
-            },
-            Err(Errno::INTR) => {}
-            Err(Errno::IO | Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            other => {
-                *room = None;
-                return Poll::Ready(Ok(other?));
+        if let Some(taken) = write_now(master, bytes)? {
+            *room = None;
+            return Poll::Ready(Ok(taken));
+        }
+        match ready {
+            Some(mut ready) => ready.clear_ready(),
+            None => {
+                let copy = master.get_ref().try_clone()?;
+                *room = Some(WatchedFd::new(copy, Interest::WRITABLE)?);
             }
         }
     }
@@ -246,17 +241,27 @@ fn poll_write(fd: &WatchedFd, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Re
     }
     let mut ready: Option<AsyncFdReadyGuard<'_, OwnedFd>> = None;
     loop {
-        match rustix::io::write(fd.get_ref(), bytes) {
-            Err(Errno::AGAIN) => {
-                if let Some(mut was_ready) = ready.take() {
-                    was_ready.clear_ready();
-                }
-                ready = Some(ready!(fd.poll_write_ready(cx))?);
-            }
-            Err(Errno::INTR) => {}
-            Err(Errno::PIPE) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            other => return Poll::Ready(Ok(other?)),
+        if let Some(taken) = write_now(fd, bytes)? {
+            return Poll::Ready(Ok(taken));
         }
+        if let Some(mut was_ready) = ready.take() {
+            was_ready.clear_ready();
+        }
+        ready = Some(ready!(fd.poll_write_ready(cx))?);
+    }
+}
+
+/// Writes what is taken at this moment; `None` when that is nothing. A reader that is gone for good is a broken pipe, on a
+/// tty too.
+fn write_now(fd: &WatchedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
+    loop {
+        return match rustix::io::write(fd.get_ref(), bytes) {
+            Err(Errno::INTR) => continue,
+            // A tty that takes nothing says so with 0 or with "would block", depending on where it is full.
+            Err(Errno::AGAIN) | Ok(0) => Ok(None),
+            Err(Errno::IO | Errno::PIPE) => Err(io::ErrorKind::BrokenPipe.into()),
+            other => Ok(Some(other?)),
+        };
     }
 }
 

@@ -1,5 +1,6 @@
 //! A "sandbox": programs of this machine that can all be found again, however they hide.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,16 @@ impl Sandbox {
     /// A home for its user, without the files of this machine's.
     pub(super) fn home(&self) -> String {
         self.directory.path().display().to_string()
+    }
+
+    /// What its programs have in their environment: this machine's, with a home of their own. Login shells read no
+    /// start-up files of whoever runs this, and write what was typed into no file of theirs.
+    pub(super) fn environment(&self) -> BTreeMap<String, String> {
+        let own = ["PATH", "USER", "LOGNAME"].into_iter();
+        let mut env: BTreeMap<String, String> =
+            own.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+        env.insert("HOME".to_owned(), self.home());
+        env
     }
 
     /// Where it keeps what is its own.

@@ -82,12 +82,7 @@ impl Container {
 
     /// A program in a session.
     pub(super) fn order(&self, session: &Session, argv: Vec<String>, io: Io) -> Order {
-        let mut env: BTreeMap<String, String> = ["PATH", "USER", "LOGNAME"]
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
-            .collect();
-        // Shells write what was typed into a file at home.
-        env.insert("HOME".to_owned(), self.sandbox.directory().to_string_lossy().into_owned());
+        let mut env = self.sandbox.environment();
         env.extend(session.env.clone());
         Order { argv, cwd: Some(session.cwd.clone()), env, io, told: Told::BehindOutput }
     }

@@ -29,10 +29,7 @@ const COMMAND_LIMIT: u64 = 10;
 
 /// The environment of every program.
 fn environment(lodging: &Lodging) -> BTreeMap<String, String> {
-    let own = ["PATH", "USER", "LOGNAME"].into_iter();
-    let mut env: BTreeMap<String, String> =
-        own.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
-    env.insert("HOME".to_owned(), lodging.sandbox.home());
+    let mut env = lodging.sandbox.environment();
     env.insert("TERM".to_owned(), "xterm-256color".to_owned());
     env
 }

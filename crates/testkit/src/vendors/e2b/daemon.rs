@@ -83,12 +83,7 @@ impl Daemon {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut argv = vec![text(&process["cmd"]).unwrap_or_default()];
         argv.extend(process["args"].as_array().into_iter().flatten().filter_map(text));
-        let mut env: BTreeMap<String, String> = ["PATH", "USER", "LOGNAME"]
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
-            .collect();
-        // Login shells read no start-up files of whoever runs this.
-        env.insert("HOME".to_owned(), self.sandbox.home());
+        let mut env = self.sandbox.environment();
         env.extend(self.env.clone());
         let given = process["envs"].as_object().into_iter().flatten();
         env.extend(given.filter_map(|(name, value)| Some((name.clone(), text(value)?))));

@@ -48,12 +48,7 @@ impl Machine {
         if execs.contains_key(&request.exec_id) {
             return Ok(());
         }
-        let mut env: BTreeMap<String, String> = ["PATH", "USER", "LOGNAME"]
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
-            .collect();
-        // Login shells read no start-up files of whoever runs this.
-        env.insert("HOME".to_owned(), self.sandbox.home());
+        let mut env = self.sandbox.environment();
         env.extend(self.env.clone());
         env.extend(request.env.clone());
         for source in &request.secret_sources {
