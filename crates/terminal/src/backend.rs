@@ -160,6 +160,8 @@ pub struct Orphan {
     pub io: Io,
     /// How many bytes of its output the log holds: a place that keeps output goes on from there.
     pub logged: u64,
+    /// The last of those bytes, as many as its backend asks for ([`Backend::remembered_bytes`]).
+    pub last: Vec<u8>,
     /// Whether its end is known already, so that at most something is left to be cleared away.
     pub has_ended: bool,
     /// What this machine's keeper kept for it: the program itself, or the client that carries its streams.
@@ -232,6 +234,11 @@ pub trait Backend: Send + Sync {
     /// nothing outlives a server here.
     fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
         orphan.kept
+    }
+
+    /// How many of the last bytes of a log it needs to take up a program, where it is found by them what of it is new.
+    fn remembered_bytes(&self) -> usize {
+        0
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::wait;
 use ptyard_terminal::backend::{Earlier, Orphan};
-use ptyard_terminal::log::{LogWriter, recover};
+use ptyard_terminal::log::{LogWriter, Recovered, recover};
 use ptyard_terminal::{Resumed, Surroundings, Terminal, on_every_core};
 
 use crate::entry::Entry;
@@ -24,6 +24,18 @@ const RECORD_FILE: &str = "terminal.json";
 /// Whether a log cannot be had now, but could be later: the disk is in the way, or whoever holds it.
 fn is_for_now(error: &YardError) -> bool {
     matches!(error.code(), ErrorCode::DiskFull | ErrorCode::StateUnwritable | ErrorCode::StateLocked)
+}
+
+/// The last bytes of a log, at most as many as these; fewer when they cannot be read.
+fn last_of(log: &Recovered, most: usize) -> Vec<u8> {
+    let mut last = Vec::new();
+    if most > 0 {
+        let from = log.end.saturating_sub(most as u64);
+        if let Err(error) = log.reader.read(from, most, &mut last) {
+            tracing::warn!(%error, "the end of a log cannot be read");
+        }
+    }
+    last
 }
 
 impl Yard {
@@ -102,12 +114,15 @@ impl Yard {
             }
         };
         // The ends of this machine's own programs are the keeper's to tell.
-        let (has_ended, logged) = match record.backend.as_str() {
-            LOCAL => (false, 0),
-            _ => recover(&self.inner.state.terminal(record.id))
-                .map_or((false, 0), |log| (log.seal.is_some(), log.end)),
+        let (has_ended, logged, last) = match record.backend.as_str() {
+            LOCAL => (false, 0, Vec::new()),
+            _ => recover(&self.inner.state.terminal(record.id)).map_or((false, 0, Vec::new()), |log| {
+                let last = last_of(&log, backend.remembered_bytes());
+                (log.seal.is_some(), log.end, last)
+            }),
         };
-        let taken_up = backend.take_up(Orphan { id: record.id, io: record.io(), logged, has_ended, kept })?;
+        let orphan = Orphan { id: record.id, io: record.io(), logged, last, has_ended, kept };
+        let taken_up = backend.take_up(orphan)?;
         if record.stage == Stage::Starting && record.backend != LOCAL {
             // Dropped, it is ended.
             tracing::info!(id = %record.id, "a start that was not finished is undone");

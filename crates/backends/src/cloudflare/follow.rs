@@ -34,6 +34,9 @@ const MEND_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The line in the log behind which it is not known how much is missing or stands there twice.
+const GAP: &str = "[ptyard: nobody listened for a while; of what was printed in between some may be missing, or stand here twice]";
+
 /// A terminal's word about itself.
 enum Status {
     Ready,
@@ -117,12 +120,50 @@ impl Follower {
             over = self.read(ear, first) => over,
             () = herald.unheard() => return,
         };
+        self.over(over).await;
+    }
+
+    /// The same of a program that an earlier server started. What was heard of it is what its log has.
+    pub(super) async fn follow_again(mut self) {
+        let herald = self.herald.clone();
+        let joining = async {
+            let died = CallError::Broken("its server died".to_owned());
+            let (mouth, ear, replay) = self.connect_again(died).await?;
+            let new = match self.heard.new_in(&replay) {
+                Some(new) => new,
+                // More was printed than is played, or it repeats itself.
+                None => {
+                    let line = match self.io {
+                        Io::Tty(_) => format!("\r\n{GAP}\r\n"),
+                        Io::Pipes(_) => format!("\n{GAP}\n"),
+                    };
+                    self.print(line.into_bytes()).await?;
+                    0
+                }
+            };
+            self.line.mended(mouth);
+            let bytes = Bytes::from(replay).slice(new..);
+            self.heard.take(&bytes);
+            Ok((ear, bytes))
+        };
+        let joined = tokio::select! {
+            joined = joining => joined,
+            () = herald.unheard() => return,
+        };
+        match joined {
+            Ok((ear, bytes)) => self.follow(ear, bytes.into()).await,
+            Err(over) => self.over(over).await,
+        }
+    }
+
+    /// Tells what is to be told when nobody follows any more.
+    async fn over(&mut self, over: Over) {
         let Over::Lost(why) = over else { return };
         let rest = self.ending.rest();
         let _unread = self.print(rest).await;
         if !self.has_ended {
             tracing::warn!(terminal = %self.id, %why, "a program in a sandbox is lost");
-            herald.ended(Exit::lost());
+            self.herald.clone().ended(Exit::lost());
         }
     }
 

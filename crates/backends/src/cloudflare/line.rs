@@ -63,6 +63,12 @@ impl Keeper {
         (Self { state: sender }, Line { state })
     }
 
+    /// A line that is made later.
+    pub(super) fn awaited() -> (Self, Line) {
+        let (sender, state) = watch::channel(State { socket: None, losses: 0 });
+        (Self { state: sender }, Line { state })
+    }
+
     /// For one more who speaks over it.
     pub(super) fn line(&self) -> Line {
         Line { state: self.state.subscribe() }

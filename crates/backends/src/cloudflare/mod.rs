@@ -34,15 +34,15 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec,
-    Started,
+    Abilities, Backend, BoxFuture, CodeKnown, Creation, Earlier, EndsWith, Grounds, KillReach, Orphan,
+    StartError, StartSpec, Started,
 };
 use tokio::sync::OnceCell;
 
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::CallError;
+use crate::remote::http::{CallError, refused};
 use crate::remote::ledger::Ledger;
 use crate::remote::lodging::Whose;
 use crate::shared::{start_error, undisturbed};
@@ -103,22 +103,38 @@ impl Cloudflare {
         }
         let api = self.api().await?;
         let made = |(entry, owner): (String, Option<TerminalId>)| {
-            let (sandbox, whose, what) = match entry.split_once('.') {
-                None => (entry.as_str(), Whose::Ours, format!("sandbox {entry}")),
-                Some((sandbox, session)) => {
-                    (sandbox, Whose::Theirs, format!("session {session} in sandbox {sandbox}"))
-                }
+            let what = match entry.split_once('.') {
+                None => format!("sandbox {entry}"),
+                Some((sandbox, session)) => format!("session {session} in sandbox {sandbox}"),
             };
             // A session without an owner is closed, and nobody can tell which processes were its.
             let id = owner.unwrap_or(TerminalId::from_bits(0));
-            let mut place = Place::new(api, &self.ledger, sandbox.to_owned(), whose, id);
-            if let Some((_, session)) = entry.split_once('.') {
-                session.clone_into(&mut place.session);
-            }
+            let place = self.listed(api, &entry, id);
             let end = async move { place.clear(id).await.map_err(|error| error.of_start("the bridge")) };
             Creation { what, owner, end: Box::pin(end) }
         };
         Ok(all.into_iter().map(made).collect())
+    }
+
+    /// What stands on the list by this name.
+    fn listed(&self, api: &Api, entry: &str, id: TerminalId) -> Place {
+        match entry.split_once('.') {
+            None => Place::new(api, &self.ledger, entry.to_owned(), Whose::Ours, id),
+            Some((sandbox, session)) => {
+                let mut place = Place::new(api, &self.ledger, sandbox.to_owned(), Whose::Theirs, id);
+                session.clone_into(&mut place.session);
+                place
+            }
+        }
+    }
+
+    /// What stands there for this terminal.
+    async fn there(&self, id: TerminalId) -> Result<Place, CallError> {
+        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let all = self.ledger.all().await.map_err(CallError::garbled)?;
+        let entry = all.into_iter().find_map(|(entry, owner)| (owner == Some(id)).then_some(entry));
+        let entry = entry.ok_or_else(|| refused(404, b"it is not on the list of what was made", None))?;
+        Ok(self.listed(api, &entry, id))
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -188,5 +204,13 @@ impl Backend for Cloudflare {
         Box::pin(undisturbed(async move {
             start::start(this.api().await?, &this.ledger, &this.place, spec).await
         }))
+    }
+
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        start::take_up(self, orphan)
+    }
+
+    fn remembered_bytes(&self) -> usize {
+        follow::REPLAY_BYTES
     }
 }

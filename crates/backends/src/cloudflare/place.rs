@@ -84,6 +84,17 @@ impl Place {
         self.api.open(&self.sandbox, &self.session, &spec.cwd.to_string_lossy(), &env).await
     }
 
+    /// Writes down what a later server has to know to go on with the program.
+    pub(super) async fn remember(&self, memo: &str) -> Result<(), CallError> {
+        let added = self.ledger.add(&self.entry(), memo).await;
+        added.map_err(|error| CallError::NotSent(format!("it cannot be written down what was made: {error}")))
+    }
+
+    /// What was written down.
+    pub(super) async fn memo(&self) -> Option<String> {
+        self.ledger.memo(&self.entry()).await.ok().flatten()
+    }
+
     /// What it is called in the list of what was made.
     fn entry(&self) -> String {
         match self.whose {

@@ -1,27 +1,30 @@
 //! The way of a start.
 
+use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
 use ptyard_core::ErrorCode;
-use ptyard_terminal::backend::{Io, Questions, Sink, StartError, StartSpec, Started, Stdin};
+use ptyard_terminal::backend::{Earlier, Io, Orphan, Questions, Sink, StartError, StartSpec, Started, Stdin};
 use tokio::sync::mpsc;
 
-use super::Where;
 use super::api::Api;
 use super::follow::{Follower, PIECES, REPLAY_BYTES};
-use super::line::Keeper;
+use super::line::{Keeper, Line};
 use super::place::{Place, Terminal};
 use super::typist::Typist;
+use super::{Cloudflare, Where};
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
-use crate::remote::lodging::{Guarded, Lodger, Whose};
+use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 use crate::remote::replay::Heard;
 use crate::remote::socket::{Ear, Heard as Message, Mouth, Word};
+use crate::remote::sought::Sought;
 use crate::shared::fate::Fate;
-use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
+use crate::shared::greeting::{Afterwards, Ending, Far, Greeting, Said};
 use crate::shared::start_error;
 
 /// How long a shell may take to greet and to start the program.
@@ -55,6 +58,9 @@ pub(super) async fn start(
         Err(start_error(ErrorCode::BackendUnreachable, "the shell there does not answer"))
     })?;
 
+    let memo =
+        Memo { word: greeting.word().to_owned(), shell, pid, begins: heard.total() - rest.len() as u64 };
+    place.remember(&memo.to_string()).await.map_err(|error| error.of_start("the sandbox"))?;
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
     let (keeper, line) = Keeper::new(mouth);
@@ -71,19 +77,115 @@ pub(super) async fn start(
         has_ended: false,
     };
     tokio::spawn(follower.follow(ear, rest));
-    let sink: Option<Box<dyn Sink>> = match spec.io {
+    guarded.keep();
+    let lodger = Lodger { id: spec.id, pid };
+    let started = handed_over(Sought::there(place), lodger, spec.io, line, (output, fate));
+    Ok(Started { pid: Some(pid), unheld, ..started })
+}
+
+/// A program that is followed, for whoever asked for it.
+fn handed_over(
+    place: Sought<Place>,
+    lodger: Lodger,
+    io: Io,
+    line: Line,
+    (output, fate): (mpsc::Receiver<Bytes>, Fate),
+) -> Started {
+    let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => Some(Box::new(Input::new(Typist::new(line, io), io, fate.exit()))),
     };
-    guarded.keep();
-    Ok(Started {
+    Started {
         source: Box::new(Output::new(output)),
         sink,
-        control: Box::new(SandboxControl::new(place, Lodger { id: spec.id, pid }, spec.io, fate)),
+        control: Box::new(SandboxControl::new(place, lodger, io, fate)),
         questions: Questions::Ours,
-        pid: Some(pid),
-        unheld,
-    })
+        pid: None,
+        unheld: Vec::new(),
+    }
+}
+
+/// What a later server has to know of a program.
+struct Memo {
+    /// By which its shell tells its end.
+    word: String,
+    /// The process id of that shell.
+    shell: u32,
+    pid: u32,
+    /// How many bytes its terminal printed before it.
+    begins: u64,
+}
+
+impl fmt::Display for Memo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.word, self.shell, self.pid, self.begins)
+    }
+}
+
+impl Memo {
+    fn of(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let word = words.next()?.to_owned();
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let (shell, pid) = (u32::try_from(number()?).ok()?, u32::try_from(number()?).ok()?);
+        Some(Self { word, shell, pid, begins: number()? })
+    }
+}
+
+/// Takes up what there may be of a terminal of an earlier server. Whether it is there is found out behind.
+pub(super) fn take_up(cloudflare: &Cloudflare, orphan: Orphan) -> Option<Earlier> {
+    let Orphan { id, io, logged, last, has_ended, .. } = orphan;
+    let (whose, name) = match &cloudflare.place {
+        Where::Own => (Whose::Ours, id.to_string()),
+        Where::Sandbox(sandbox) => (Whose::Theirs, sandbox.clone()),
+    };
+    let (seeker, place) = Sought::new(whose, &name);
+    let cloudflare = cloudflare.clone();
+    let look = move || {
+        let cloudflare = cloudflare.clone();
+        async move { cloudflare.there(id).await }
+    };
+    if has_ended {
+        // All that may be left of it.
+        tokio::spawn(async move {
+            let found = seeker.seek(id, look).await;
+            seeker.tell(found);
+            place.leave(id).await;
+        });
+        return None;
+    }
+    let (pieces, output) = mpsc::channel(PIECES);
+    let (herald, fate) = Fate::new();
+    let (keeper, line) = Keeper::awaited();
+    let terminal_line = line.clone();
+    tokio::spawn(async move {
+        let mut place = match seeker.seek(id, look).await {
+            Ok(place) => place,
+            // Then the program is lost.
+            Err(error) => return seeker.tell(Err(error)),
+        };
+        let Some(memo) = place.memo().await.as_deref().and_then(Memo::of) else {
+            // Its start was not finished.
+            return seeker.tell(Ok(place));
+        };
+        let (shell, line) = (memo.shell, terminal_line);
+        place.terminal = Some(Terminal { line, shell, herald: herald.clone() });
+        seeker.tell(Ok(place.clone()));
+        let follower = Follower {
+            place,
+            id,
+            io,
+            heard: Heard::so_far(REPLAY_BYTES, memo.begins + logged, last),
+            ending: Ending::of(&memo.word),
+            pieces: Some(pieces),
+            line: keeper,
+            herald,
+            has_ended: false,
+        };
+        follower.follow_again().await;
+    });
+    let started = handed_over(place, Lodger::unknown(id), io, line, (output, fate));
+    Some(Earlier { id, started, unseen_from: None })
 }
 
 /// A program that was seen off.

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptyard_core::Exit;
+use ptyard_core::{Exit, TerminalId};
 use ptyard_terminal::backend::Io;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -20,6 +20,7 @@ use super::typist::MouthWatch;
 use crate::remote::http::CallError;
 use crate::remote::lodging::{Lodger, Lodging};
 use crate::remote::socket::{Ear, Mouth, Word};
+use crate::remote::sought::{NOBODY_LISTENED, Seeker};
 use crate::shared::fate::{Fate, Herald};
 use crate::shared::greeting::{Ending, piped};
 
@@ -68,13 +69,46 @@ pub(super) struct Followed {
     pub(super) mouth: MouthWatch,
 }
 
+/// The same of a terminal that an earlier server made, once it is found.
+pub(super) fn follow_again<Look: Future<Output = Result<Terminal, CallError>> + Send + 'static>(
+    seeker: Seeker<Place>,
+    look: impl Fn() -> Look + Send + Sync + 'static,
+    id: TerminalId,
+) -> Followed {
+    let (pieces, output) = mpsc::channel(PIECES);
+    let (herald, fate) = Fate::new();
+    let (mouths, mouth) = watch::channel(None);
+    tokio::spawn(async move {
+        let terminal = match look_for(seeker, look, id).await {
+            Some(terminal) => terminal,
+            // Then the program is lost.
+            None => return,
+        };
+        let mut following = Following { terminal, pieces, mouths, herald: Some(herald), code: None };
+        if let Some((ear, looking)) = following.join_again("its server died", NOBODY_LISTENED).await {
+            following.run(ear, Vec::new(), looking).await;
+        }
+    });
+    Followed { output, fate, mouth }
+}
+
+async fn look_for<Look: Future<Output = Result<Terminal, CallError>>>(
+    seeker: Seeker<Place>,
+    look: impl Fn() -> Look,
+    id: TerminalId,
+) -> Option<Terminal> {
+    let found = seeker.seek(id, look).await;
+    seeker.tell(found.as_ref().map(|terminal| terminal.place.clone()).map_err(Clone::clone));
+    found.ok()
+}
+
 /// Follows a terminal in a task of its own, until nothing more can come. `first` was printed already.
 pub(super) fn follow(terminal: Terminal, mouth: Mouth, ear: Ear, first: Vec<u8>) -> Followed {
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
     let (mouths, mouth) = watch::channel(Some(mouth));
     let following = Following { terminal, pieces, mouths, herald: Some(herald), code: None };
-    tokio::spawn(following.run(ear, first));
+    tokio::spawn(following.run(ear, first, None));
     Followed { output, fate, mouth }
 }
 
@@ -111,13 +145,12 @@ async fn awaited<T>(future: &mut Awaited<T>) -> T {
 }
 
 impl Following {
-    async fn run(mut self, mut ear: Ear, first: Vec<u8>) {
-        let mut looking = None;
+    async fn run(mut self, mut ear: Ear, first: Vec<u8>, mut looking: Awaited<Option<Instant>>) {
         let mut first = Bytes::from(first);
         loop {
             let why = match self.hear(&mut ear, std::mem::take(&mut first), looking.take()).await {
                 Over::Done => return,
-                Over::Ended(why) => break self.lost(&why),
+                Over::Ended(why) => return self.lost(&why),
                 Over::Broken(why) => why,
             };
             // Whoever types waits for the next one.
@@ -125,27 +158,36 @@ impl Following {
             if self.herald.is_none() {
                 return;
             }
-            let id = self.terminal.lodger.id;
-            tracing::info!(terminal = %id, why, "the connection to a sandbox broke");
-            match self.join().await {
-                Ok((mouth, joined)) => {
-                    ear = joined;
-                    let line = match self.terminal.io {
-                        Io::Tty(_) => format!("\r\n{GAP}\r\n"),
-                        Io::Pipes(_) => format!("\n{GAP}\n"),
-                    };
-                    // What was begun when it broke is not gone on with.
-                    let mut before = self.terminal.ending.rest();
-                    before.extend_from_slice(line.as_bytes());
-                    if self.pieces.send(before.into()).await.is_err() {
-                        return;
-                    }
-                    looking = Some(self.look(mouth.clone()));
-                    self.mouths.send_replace(Some(mouth));
-                }
-                Err(error) => break self.lost(&format!("{why}, and it cannot be joined again: {error}")),
+            match self.join_again(&why, GAP).await {
+                Some(joined) => (ear, looking) = joined,
+                None => return,
             }
         }
+    }
+
+    /// Joins the terminal again, for a while; `why` is why that has to be, and `line` tells readers of it. When it came to
+    /// nothing, that was told.
+    async fn join_again(&mut self, why: &str, line: &str) -> Option<(Ear, Awaited<Option<Instant>>)> {
+        let id = self.terminal.lodger.id;
+        tracing::info!(terminal = %id, why, "nobody listens to a program in a sandbox");
+        let (mouth, ear) = match self.join().await {
+            Ok(joined) => joined,
+            Err(error) => {
+                self.lost(&format!("{why}, and it cannot be joined again: {error}"));
+                return None;
+            }
+        };
+        let line = match self.terminal.io {
+            Io::Tty(_) => format!("\r\n{line}\r\n"),
+            Io::Pipes(_) => format!("\n{line}\n"),
+        };
+        // What was begun when it broke is not gone on with.
+        let mut before = self.terminal.ending.rest();
+        before.extend_from_slice(line.as_bytes());
+        self.pieces.send(before.into()).await.ok()?;
+        let looking = self.look(mouth.clone());
+        self.mouths.send_replace(Some(mouth));
+        Some((ear, Some(looking)))
     }
 
     fn lost(&mut self, why: &str) {

@@ -29,10 +29,10 @@ mod typist;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ptyard_core::ErrorCode;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, CodeKnown, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec,
-    Started,
+    Abilities, Backend, BoxFuture, CodeKnown, Creation, Earlier, EndsWith, Grounds, KillReach, Orphan,
+    StartError, StartSpec, Started,
 };
 use tokio::sync::OnceCell;
 
@@ -68,6 +68,16 @@ enum Where {
     Sandbox(String),
 }
 
+impl Where {
+    /// Whose sandbox a program is in, and what the vendor is asked for.
+    fn whose(&self, id: TerminalId) -> (Whose, String) {
+        match self {
+            Self::Own(_) => (Whose::Ours, api::name(id)),
+            Self::Sandbox(sandbox) => (Whose::Theirs, sandbox.clone()),
+        }
+    }
+}
+
 impl Daytona {
     /// The vendor as these settings say. Nothing is asked of it yet.
     #[must_use]
@@ -87,10 +97,15 @@ impl Daytona {
         if entry.whose == Whose::Ours {
             return api.remove(&entry.sandbox).await;
         }
+        listed::clear(&self.there(&entry).await?, entry.id).await
+    }
+
+    /// Finds what is on the list.
+    async fn there(&self, entry: &Entry) -> Result<Place, CallError> {
+        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
         let sandbox = api.find(&entry.sandbox).await?;
         let toolbox = api.toolbox(&sandbox)?;
-        let place = Place { api: api.clone(), sandbox: sandbox.id, toolbox, whose: entry.whose };
-        listed::clear(&place, entry.id).await
+        Ok(Place { api: api.clone(), sandbox: sandbox.id, toolbox, whose: entry.whose })
     }
 
     async fn api(&self) -> Result<&Api, StartError> {
@@ -169,5 +184,9 @@ impl Backend for Daytona {
         Box::pin(undisturbed(async move {
             start::start(this.api().await?, &this.ledger, &this.place, spec).await
         }))
+    }
+
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        start::take_up(self, &orphan)
     }
 }

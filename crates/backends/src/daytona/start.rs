@@ -1,26 +1,28 @@
 //! The way of a start.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ptyard_core::ErrorCode;
-use ptyard_terminal::backend::{Io, Questions, Sink, StartError, StartSpec, Started, Stdin};
+use ptyard_terminal::backend::{Earlier, Io, Orphan, Questions, Sink, StartError, StartSpec, Started, Stdin};
 
-use super::Where;
-use super::api::{self, Api};
-use super::follow::{Terminal, follow};
+use super::api::Api;
+use super::follow::{Followed, Terminal, follow, follow_again};
 use super::place::Place;
 use super::toolbox::{Told, told};
 use super::typist::Typist;
+use super::{Daytona, Where};
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{Entry, Listed};
-use crate::remote::lodging::{Guarded, Lodger, Whose};
+use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
 use crate::remote::output::Output;
 use crate::remote::socket::{Ear, Mouth, Word};
-use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
+use crate::remote::sought::Sought;
+use crate::shared::greeting::{Afterwards, Ending, Far, Greeting, Said};
 use crate::shared::start_error;
 
 /// How long the shell may take to greet: it is a login shell, which reads all its files first.
@@ -38,14 +40,11 @@ pub(super) async fn start(
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its snapshot".to_owned()))?;
     let mut greeting = Greeting::new(&spec, &spec.env, Afterwards::Waits, Far::TtyOnly)?;
-    let (whose, sandbox) = match place {
-        Where::Own(_) => (Whose::Ours, api::name(spec.id)),
-        Where::Sandbox(id) => (Whose::Theirs, id.clone()),
-    };
+    let (whose, sandbox) = place.whose(spec.id);
     let entry = Entry { sandbox, whose, id: spec.id };
     ledger.enter(&entry).await.map_err(|error| error.of_start("the sandbox"))?;
     let place = find(api, (ledger, &entry), place, &spec).await?;
-    let there = Listed::new(place.clone(), ledger, &entry);
+    let there = Listed::new(Sought::there(place.clone()), ledger, &entry);
     let guarded = Guarded::new(there.clone(), spec.id);
     let size = spec.io.size();
     let made = place.toolbox.make(spec.id, size).await;
@@ -57,23 +56,83 @@ pub(super) async fn start(
     })??;
     let lodger = Lodger { id: spec.id, pid };
     let terminal = Terminal { place: place.clone(), lodger, io: spec.io, ending: greeting.ending() };
+    let memo = Memo { word: greeting.word().to_owned(), pid }.to_string();
+    ledger.add_to(&entry, &memo).await.map_err(|error| error.of_start("the sandbox"))?;
     let followed = follow(terminal, mouth, ear, first);
-    let sink: Option<Box<dyn Sink>> = match spec.io {
+    guarded.keep();
+    Ok(Started { pid: Some(pid), unheld, ..handed_over(there, lodger, spec.io, followed) })
+}
+
+/// A program that is followed, for whoever asked for it.
+fn handed_over(there: Listed<Sought<Place>>, lodger: Lodger, io: Io, followed: Followed) -> Started {
+    let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => {
             let typist = Typist { mouth: followed.mouth, io };
             Some(Box::new(Input::new(typist, io, followed.fate.exit())))
         }
     };
-    guarded.keep();
-    Ok(Started {
+    Started {
         source: Box::new(Output::new(followed.output)),
         sink,
-        control: Box::new(SandboxControl::new(there, lodger, spec.io, followed.fate)),
+        control: Box::new(SandboxControl::new(there, lodger, io, followed.fate)),
         questions: Questions::Ours,
-        pid: Some(pid),
-        unheld,
-    })
+        pid: None,
+        unheld: Vec::new(),
+    }
+}
+
+/// What a later server has to know of a program.
+struct Memo {
+    /// By which its shell tells its end.
+    word: String,
+    pid: u32,
+}
+
+impl fmt::Display for Memo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.word, self.pid)
+    }
+}
+
+impl Memo {
+    fn of(text: &str) -> Option<Self> {
+        let (word, pid) = text.split_once(' ')?;
+        Some(Self { word: word.to_owned(), pid: pid.parse().ok()? })
+    }
+}
+
+/// Takes up what there may be of a terminal of an earlier server. Whether it is there is found out behind.
+pub(super) fn take_up(daytona: &Daytona, orphan: &Orphan) -> Option<Earlier> {
+    let (id, io) = (orphan.id, orphan.io);
+    let (whose, sandbox) = daytona.place.whose(id);
+    let (seeker, sought) = Sought::new(whose, &sandbox);
+    let entry = Entry { sandbox, whose, id };
+    let there = Listed::new(sought, &daytona.ledger, &entry);
+    let daytona = daytona.clone();
+    if orphan.has_ended {
+        // All that may be left of it.
+        tokio::spawn(async move {
+            let found = seeker.seek(id, || daytona.there(&entry)).await;
+            seeker.tell(found);
+            there.leave(id).await;
+        });
+        return None;
+    }
+    let look = move || {
+        let (daytona, entry) = (daytona.clone(), entry.clone());
+        async move {
+            let place = daytona.there(&entry).await?;
+            // Without it nobody is known to wait for anything: its start was not finished.
+            let memo = daytona.ledger.memo_of(&entry).await.as_deref().and_then(Memo::of);
+            let Memo { word, pid } =
+                memo.unwrap_or_else(|| Memo { word: "ptyard-nobody".to_owned(), pid: 0 });
+            Ok(Terminal { place, lodger: Lodger { id, pid }, io, ending: Ending::of(&word) })
+        }
+    };
+    let followed = follow_again(seeker, look, id);
+    let started = handed_over(there, Lodger::unknown(id), io, followed);
+    Some(Earlier { id, started, unseen_from: None })
 }
 
 /// Makes or finds the sandbox.

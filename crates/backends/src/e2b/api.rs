@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::connect::Daemon;
 use super::settings::Settings;
 use crate::remote::credentials::Secret;
-use crate::remote::http::{Again, CallError, ask, call};
+use crate::remote::http::{Again, CallError, ask, call, refused};
 
 /// How long a sandbox lives on when nobody renews its lease. One whose server is gone ends by itself after this.
 pub(super) const LEASE: Duration = Duration::from_secs(15 * 60);
@@ -60,6 +60,15 @@ pub(super) struct Sandbox {
     domain: Option<String>,
 }
 
+/// A sandbox as it stands in a list.
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(rename = "sandboxID")]
+    id: String,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
 impl Api {
     pub(super) fn new(client: Client, settings: Settings, key: Secret) -> Self {
         Self { client, settings, key }
@@ -94,22 +103,34 @@ impl Api {
 
     /// The sandboxes with this mark, each with the terminal it was made for.
     pub(super) async fn marked(&self, mark: &str) -> Result<Vec<(String, Option<TerminalId>)>, CallError> {
-        #[derive(Deserialize)]
-        struct Listed {
-            #[serde(rename = "sandboxID")]
-            id: String,
-            #[serde(default)]
-            metadata: BTreeMap<String, String>,
-        }
+        let owner = |listed: &Listed| listed.metadata.get(TERMINAL_KEY)?.parse().ok();
+        let ours = self.listed(STATE_KEY, mark).await?.into_iter();
+        Ok(ours.map(|listed| (listed.id.clone(), owner(&listed))).collect())
+    }
+
+    /// The sandboxes whose metadata have this value by this name.
+    async fn listed(&self, name: &str, value: &str) -> Result<Vec<Listed>, CallError> {
         // The value of the parameter is itself a list of parameters.
-        let path = format!("/sandboxes?metadata={STATE_KEY}%3D{mark}");
+        let path = format!("/sandboxes?metadata={name}%3D{value}");
         let answer = self.call(Method::GET, &path, None, Again::Always, CALL_LIMIT).await?;
         let all: Vec<Listed> = serde_json::from_slice(&answer).map_err(CallError::garbled)?;
         // Whatever the vendor understood: what has another mark is not ours to end.
-        let ours =
-            all.into_iter().filter(|listed| listed.metadata.get(STATE_KEY).is_some_and(|it| it == mark));
-        let owner = |listed: &Listed| listed.metadata.get(TERMINAL_KEY)?.parse().ok();
-        Ok(ours.map(|listed| (listed.id.clone(), owner(&listed))).collect())
+        let has = |listed: &Listed| listed.metadata.get(name).is_some_and(|it| it == value);
+        Ok(all.into_iter().filter(has).collect())
+    }
+
+    /// The sandbox that was made for this terminal.
+    pub(super) async fn of_terminal(&self, id: TerminalId) -> Result<String, CallError> {
+        let all = self.listed(TERMINAL_KEY, &id.to_string()).await?;
+        let found = all.into_iter().next();
+        found.map(|listed| listed.id).ok_or_else(|| refused(404, b"its sandbox is gone", None))
+    }
+
+    /// Whether a sandbox is certain to be gone.
+    pub(super) async fn is_gone(&self, id: &str) -> bool {
+        let path = format!("/sandboxes/{id}");
+        let asked = self.call(Method::GET, &path, None, Again::IfNothingHappened, CALL_LIMIT).await;
+        asked.is_err_and(|error| error.is_not_found())
     }
 
     /// Makes a sandbox. It may be there although the answer was lost; then its lease ends it.

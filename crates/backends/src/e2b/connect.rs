@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ptyard_core::TerminalId;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
@@ -129,8 +130,14 @@ impl Daemon {
         self.open("Start", request).await
     }
 
-    pub(super) fn of(pid: u32) -> Value {
-        json!({ "pid": pid })
+    /// Opens the stream of a program that runs, or ended a moment ago. What it printed before is not told.
+    pub(super) async fn join(&self, id: TerminalId) -> Result<Stream, CallError> {
+        self.open("Connect", &json!({ "process": Self::of(id) })).await
+    }
+
+    /// The program of a terminal, by the word that it was started with: a server that comes later knows it too.
+    pub(super) fn of(id: TerminalId) -> Value {
+        json!({ "tag": id.to_string() })
     }
 }
 

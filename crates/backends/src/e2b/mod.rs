@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{
-    Abilities, Backend, BoxFuture, Creation, EndsWith, Grounds, KillReach, StartError, StartSpec, Started,
+    Abilities, Backend, BoxFuture, Creation, Earlier, EndsWith, Grounds, KillReach, Orphan, StartError,
+    StartSpec, Started,
 };
 use tokio::sync::OnceCell;
 
@@ -66,6 +67,17 @@ enum Where {
     Template(String),
     /// In this sandbox.
     Sandbox(String),
+}
+
+impl Where {
+    /// What was asked for.
+    fn word(&self) -> &str {
+        match self {
+            Self::Nowhere => "e2b",
+            Self::Template(template) => template,
+            Self::Sandbox(sandbox) => sandbox,
+        }
+    }
 }
 
 impl E2b {
@@ -156,7 +168,7 @@ impl Backend for E2b {
             Where::Sandbox(_) => KillReach::Related,
             Where::Template(_) | Where::Nowhere => KillReach::Tree,
         };
-        Abilities { kill, ends_with: EndsWith::Connection, ..Abilities::EVERYTHING }
+        Abilities { kill, ends_with: EndsWith::Nothing, ..Abilities::EVERYTHING }
     }
 
     fn at(self: Arc<Self>, place: &str) -> Result<Arc<dyn Backend>, StartError> {
@@ -187,5 +199,9 @@ impl Backend for E2b {
         Box::pin(undisturbed(async move {
             start::start(this.api().await?, (this.mark.as_deref(), &this.ledger), &this.place, spec).await
         }))
+    }
+
+    fn take_up(&self, orphan: Orphan) -> Option<Earlier> {
+        start::take_up(self, &orphan)
     }
 }

@@ -44,7 +44,7 @@ impl Lodging for Place {
     }
 
     async fn resize(&self, lodger: Lodger, size: Size) -> Result<(), CallError> {
-        let order = json!({ "process": Daemon::of(lodger.pid), "pty": { "size": program::of(size) } });
+        let order = json!({ "process": Daemon::of(lodger.id), "pty": { "size": program::of(size) } });
         self.daemon.order("Update", &order, Again::Always, Some(CALL_LIMIT)).await
     }
 

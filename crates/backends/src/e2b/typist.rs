@@ -4,18 +4,21 @@ use std::future::Future;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ptyard_core::TerminalId;
 use ptyard_terminal::backend::{ControlError, Io};
 use serde_json::json;
 
 use super::connect::{CALL_LIMIT, Daemon};
+use super::place::Place;
 use crate::remote::http::{Again, CallError};
 use crate::remote::input;
+use crate::remote::sought::Sought;
 
 /// Who types into one program.
 #[derive(Debug, Clone)]
 pub(super) struct Typist {
-    pub(super) daemon: Daemon,
-    pub(super) pid: u32,
+    pub(super) place: Sought<Place>,
+    pub(super) id: TerminalId,
     pub(super) io: Io,
 }
 
@@ -24,14 +27,16 @@ impl input::Typist for Typist {
 
     fn send(&self, bytes: Vec<u8>) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
         let name = if matches!(self.io, Io::Tty(_)) { "pty" } else { "stdin" };
-        let order = json!({ "process": Daemon::of(self.pid), "input": { name: STANDARD.encode(bytes) } });
-        let daemon = self.daemon.clone();
-        async move { daemon.order("SendInput", &order, Again::IfNothingHappened, None).await }
+        let order = json!({ "process": Daemon::of(self.id), "input": { name: STANDARD.encode(bytes) } });
+        let place = self.place.clone();
+        async move { place.found().await?.daemon.order("SendInput", &order, Again::IfNothingHappened, None).await }
     }
 
     fn close(&self) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
-        let (daemon, order) = (self.daemon.clone(), json!({ "process": Daemon::of(self.pid) }));
-        async move { daemon.order("CloseStdin", &order, Again::Always, Some(CALL_LIMIT)).await }
+        let (place, order) = (self.place.clone(), json!({ "process": Daemon::of(self.id) }));
+        async move {
+            place.found().await?.daemon.order("CloseStdin", &order, Again::Always, Some(CALL_LIMIT)).await
+        }
     }
 
     fn of_close(error: &CallError) -> ControlError {

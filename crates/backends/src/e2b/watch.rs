@@ -3,22 +3,40 @@
 //! The daemon tells an end only when the output is closed, so a child that holds the output holds the end back, for
 //! good if it is a server. So a look-out beside the program, in the sandbox, tells when it has ended while its output
 //! is still open.
+//!
+//! A stream that broke is joined again. The daemon keeps no output: what was printed meanwhile is gone, and a line in the
+//! log says so. An end is kept for half a minute; later nobody knows how the program ended, and it is lost.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ptyard_core::{Exit, TerminalId};
+use ptyard_terminal::backend::Io;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
 
 use super::connect::Stream;
 use super::place::Place;
 use super::program::{Told, run, told};
 use crate::remote::http::CallError;
 use crate::remote::lodging::Lodging;
+use crate::remote::sought::{NOBODY_LISTENED, Seeker};
 use crate::shared::fate::{Fate, Herald};
 
 /// Pieces of output that wait to be read; the daemon waits beyond that, and then the program.
 const PIECES: usize = 16;
+
+/// How long it is tried to join a program again whose stream broke.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// Pauses between two tries.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(5)];
+
+/// The line in the log where output may be missing.
+const GAP: &str =
+    "[ptyard: the connection broke and was made again; what was printed in between is not here]";
 
 /// Waits, in the sandbox, until the process in `$1` has ended and nobody has heard of it for a while, and prints its
 /// status as wait(2) gives it. A process that is gone altogether was heard of.
@@ -43,13 +61,40 @@ pub(super) struct Followed {
     pub(super) fate: Fate,
 }
 
-/// Follows a program in tasks of their own, until its stream ends.
-pub(super) fn follow(stream: Stream, place: &Place, id: TerminalId, pid: u32) -> Followed {
+/// Follows a program that was started, in tasks of their own, until its stream ends.
+pub(super) fn follow(stream: Stream, place: Place, id: TerminalId, io: Io, pid: u32) -> Followed {
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
-    let end = Teller { herald, place: place.clone(), id };
-    tokio::spawn(look_out(end.clone(), pid));
-    tokio::spawn(read(stream, pieces, end));
+    let follower = Follower { pieces, end: Teller { herald, place, id }, io, has_ended: false };
+    tokio::spawn(look_out(follower.end.clone(), pid));
+    tokio::spawn(follower.run(stream));
+    Followed { output, fate }
+}
+
+/// The same of a program that an earlier server started, once its place is found. Nothing is typed before somebody listens.
+pub(super) fn follow_again<Look: Future<Output = Result<Place, CallError>> + Send + 'static>(
+    seeker: Seeker<Place>,
+    look: impl Fn() -> Look + Send + Sync + 'static,
+    id: TerminalId,
+    io: Io,
+) -> Followed {
+    let (pieces, output) = mpsc::channel(PIECES);
+    let (herald, fate) = Fate::new();
+    tokio::spawn(async move {
+        let place = match seeker.seek(id, look).await {
+            Ok(place) => place,
+            // Then the program is lost.
+            Err(error) => return seeker.tell(Err(error)),
+        };
+        let end = Teller { herald, place: place.clone(), id };
+        let mut follower = Follower { pieces, end, io, has_ended: false };
+        let why = CallError::Broken("its server died".to_owned());
+        let joined = follower.join(why, NOBODY_LISTENED).await;
+        seeker.tell(Ok(place));
+        if let Some(stream) = joined {
+            follower.run(stream).await;
+        }
+    });
     Followed { output, fate }
 }
 
@@ -83,34 +128,113 @@ impl Teller {
     }
 }
 
-async fn read(mut stream: Stream, pieces: mpsc::Sender<Bytes>, end: Teller) {
-    let mut has_ended = false;
-    let why = loop {
-        let told = match stream.next().await {
-            Ok(None) => break None,
-            Ok(Some(message)) => told(&message),
-            Err(error) => Err(error),
-        };
-        match told {
-            Ok(Told::Output(bytes)) => {
-                // Nobody reads any more: the terminal is gone.
-                if pieces.send(bytes.into()).await.is_err() {
-                    return;
-                }
-            }
-            Ok(Told::Ended(exit)) => {
-                has_ended = true;
-                end.ended(exit, OutputIs::Closed).await;
-            }
-            Ok(Told::Started(_) | Told::StillHere) => {}
-            Err(error) => break Some(error),
+/// Who follows.
+struct Follower {
+    pieces: mpsc::Sender<Bytes>,
+    end: Teller,
+    io: Io,
+    has_ended: bool,
+}
+
+/// Why a stream is not listened to any more.
+enum Over {
+    /// It said its end, or nobody wants it.
+    Done,
+    /// It broke.
+    Broken(CallError),
+}
+
+impl Follower {
+    async fn run(mut self, mut stream: Stream) {
+        loop {
+            let why = match self.read(&mut stream).await {
+                Over::Done => return,
+                // What was printed behind the end and not told is not known of.
+                Over::Broken(_) if self.has_ended => return,
+                Over::Broken(why) => why,
+            };
+            stream = match self.join(why, GAP).await {
+                Some(stream) => stream,
+                None => return,
+            };
         }
-    };
-    if !has_ended {
-        let why =
-            why.unwrap_or_else(|| CallError::Broken("the stream ended without the program's end".to_owned()));
-        tracing::warn!(terminal = %end.id, %why, "a program in a sandbox is lost");
-        end.herald.ended(Exit::lost());
+    }
+
+    async fn read(&mut self, stream: &mut Stream) -> Over {
+        loop {
+            let told = match stream.next().await {
+                Ok(None) if self.has_ended => return Over::Done,
+                Ok(None) => Err(CallError::Broken("the stream ended without the program's end".to_owned())),
+                Ok(Some(message)) => told(&message),
+                Err(error) => Err(error),
+            };
+            match told {
+                Ok(Told::Output(bytes)) => {
+                    // Nobody reads any more: the terminal is gone.
+                    if self.pieces.send(bytes.into()).await.is_err() {
+                        return Over::Done;
+                    }
+                }
+                Ok(Told::Ended(exit)) => self.ended(exit).await,
+                Ok(Told::Started(_) | Told::StillHere) => {}
+                Err(error) => return Over::Broken(error),
+            }
+        }
+    }
+
+    async fn ended(&mut self, exit: Exit) {
+        self.has_ended = true;
+        self.end.ended(exit, OutputIs::Closed).await;
+    }
+
+    /// Joins the program again, for a while; `why` is why that has to be, and `line` tells readers of it. Without a stream
+    /// it was told that the program is lost.
+    async fn join(&mut self, mut why: CallError, line: &str) -> Option<Stream> {
+        let Teller { place, id, herald } = self.end.clone();
+        tracing::info!(terminal = %id, %why, "nobody listens to a program in a sandbox");
+        let until = Instant::now() + JOIN_LIMIT;
+        let mut pauses = PAUSES.into_iter();
+        let mut pause = PAUSES[0];
+        loop {
+            let joined = async {
+                let mut stream = place.daemon.join(id).await?;
+                // Whether it is there is said in the stream.
+                let first = stream.next().await?;
+                Ok((stream, first.as_ref().map(told).transpose()?))
+            };
+            match joined.await {
+                Ok((stream, first)) => {
+                    let line = match self.io {
+                        Io::Tty(_) => format!("\r\n{line}\r\n"),
+                        Io::Pipes(_) => format!("\n{line}\n"),
+                    };
+                    self.pieces.send(line.into()).await.ok()?;
+                    match first {
+                        Some(Told::Started(pid)) => {
+                            // The one before was cut off with the stream before.
+                            tokio::spawn(look_out(self.end.clone(), pid));
+                        }
+                        Some(Told::Ended(exit)) => self.ended(exit).await,
+                        Some(Told::Output(bytes)) => self.pieces.send(bytes.into()).await.ok()?,
+                        Some(Told::StillHere) | None => {}
+                    }
+                    return Some(stream);
+                }
+                Err(error) => why = error,
+            }
+            // A gateway says of a sandbox that is gone what it says of one that cannot be reached.
+            if !why.may_pass() || Instant::now() >= until || place.api.is_gone(&place.sandbox.id).await {
+                break;
+            }
+            pause = pauses.next().unwrap_or(pause);
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.pieces.closed() => return None,
+            }
+        }
+        tracing::warn!(terminal = %id, %why, "a program in a sandbox is lost");
+        herald.ended(Exit::lost());
+        None
     }
 }
 

@@ -1,5 +1,6 @@
 //! What was made at a vendor that has no room for marks: a list of our own, one file for each thing, named like it. It is
 //! written before the thing is made and struck when the thing is known to be gone, so nothing is ever made that is not in it.
+//! The first line of a file is whose the thing is; what a later server has to know of it stands behind.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -33,6 +34,24 @@ impl Ledger {
         .await
     }
 
+    /// Adds what a later server has to know to go on with it. It outlives this server, not the machine: where that is gone,
+    /// so are its streams.
+    #[cfg(any(feature = "cloudflare", feature = "daytona"))]
+    pub(crate) async fn add(&self, what: &str, memo: &str) -> io::Result<()> {
+        let Some(directory) = &self.0 else { return Ok(()) };
+        let (file, memo) = (directory.join(what), format!("\n{memo}"));
+        blocking(move || OpenOptions::new().append(true).open(file)?.write_all(memo.as_bytes())).await
+    }
+
+    /// What was added, if anything was.
+    #[cfg(any(feature = "cloudflare", feature = "daytona"))]
+    pub(crate) async fn memo(&self, what: &str) -> io::Result<Option<String>> {
+        let Some(directory) = &self.0 else { return Ok(None) };
+        let file = directory.join(what);
+        let text = blocking(move || fs::read_to_string(file)).await?;
+        Ok(text.split_once('\n').map(|(_id, memo)| memo.trim_end().to_owned()))
+    }
+
     /// Strikes what is gone. When that is lost, it is gone twice.
     pub(crate) async fn strike(&self, what: &str) {
         let Some(directory) = &self.0 else { return };
@@ -54,7 +73,8 @@ impl Ledger {
             };
             let read = |entry: io::Result<fs::DirEntry>| {
                 let entry = entry?;
-                let id = fs::read_to_string(entry.path()).ok().and_then(|id| id.trim().parse().ok());
+                let text = fs::read_to_string(entry.path()).unwrap_or_default();
+                let id = text.lines().next().and_then(|id| id.trim().parse().ok());
                 Ok((entry.file_name().to_string_lossy().into_owned(), id))
             };
             entries.map(read).collect()
@@ -79,6 +99,13 @@ mod tests {
         let id = TerminalId::from_bits(7);
         ledger.note("one", id).await.unwrap();
         ledger.note("two", id).await.unwrap();
+        #[cfg(any(feature = "cloudflare", feature = "daytona"))]
+        {
+            assert_eq!(ledger.memo("two").await.unwrap(), None);
+            ledger.add("two", "word 7").await.unwrap();
+            assert_eq!(ledger.memo("two").await.unwrap().as_deref(), Some("word 7"));
+            assert!(ledger.add("nobody's", "word").await.is_err());
+        }
         ledger.strike("one").await;
         ledger.strike("one").await;
         assert_eq!(ledger.all().await.unwrap(), [("two".to_owned(), Some(id))]);

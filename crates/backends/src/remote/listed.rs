@@ -143,6 +143,19 @@ impl Ledger {
         })
     }
 
+    /// Adds what a later server has to know of it.
+    #[cfg(feature = "daytona")]
+    pub(crate) async fn add_to(&self, entry: &Entry, memo: &str) -> Result<(), CallError> {
+        let added = self.add(&entry.name(), memo).await;
+        added.map_err(|error| CallError::NotSent(format!("it cannot be written down what was made: {error}")))
+    }
+
+    /// What was added.
+    #[cfg(feature = "daytona")]
+    pub(crate) async fn memo_of(&self, entry: &Entry) -> Option<String> {
+        self.memo(&entry.name()).await.ok().flatten()
+    }
+
     /// Strikes what was not made, or is gone.
     pub(crate) async fn leave_out(&self, entry: &Entry) {
         self.strike(&entry.name()).await;

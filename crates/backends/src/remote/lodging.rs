@@ -62,9 +62,14 @@ pub(crate) struct Lodger {
 
 impl Lodger {
     /// A program whose process id nobody tells.
-    #[cfg(feature = "modal")]
+    #[cfg(any(feature = "cloudflare", feature = "daytona", feature = "e2b", feature = "modal"))]
     pub(crate) const fn unknown(id: TerminalId) -> Self {
         Self { id, pid: 0 }
+    }
+
+    #[cfg(any(feature = "cloudflare", feature = "daytona", feature = "e2b"))]
+    pub(crate) const fn is_known(self) -> bool {
+        self.pid != 0
     }
 }
 

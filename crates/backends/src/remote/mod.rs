@@ -14,3 +14,5 @@ pub(crate) mod output;
 pub(crate) mod replay;
 #[cfg(feature = "socket")]
 pub(crate) mod socket;
+#[cfg(any(feature = "cloudflare", feature = "daytona", feature = "e2b"))]
+pub(crate) mod sought;

@@ -25,6 +25,16 @@ impl Heard {
         Self { limit, total: 0, tail: Vec::new() }
     }
 
+    /// So many bytes were heard, of which these are the last.
+    pub(crate) fn so_far(limit: usize, total: u64, tail: Vec<u8>) -> Self {
+        Self { limit, total, tail }
+    }
+
+    /// How many bytes were heard.
+    pub(crate) const fn total(&self) -> u64 {
+        self.total
+    }
+
     /// These bytes were heard.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;

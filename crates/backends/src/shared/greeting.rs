@@ -244,9 +244,11 @@ fn script(
         return Ok(script + &piped::script(word, &argv, stdin));
     }
     let end = format!("printf '{BEGIN}{word}:end:%s{END}' $code; ");
-    // For whoever was not there when it was said it is said again.
+    // For whoever was not there when it was said it is said again; the line that asks for it is no output.
     let end = match then {
-        Afterwards::Waits => format!("while {end}IFS= read -r s; do :; done; "),
+        Afterwards::Waits => {
+            format!("while {end}stty -echo 2>/dev/null; IFS= read -r s; do :; done; ")
+        }
         Afterwards::Ends => end,
     };
     // An interrupt typed into the terminal reaches the shell too, which is to outlive it; the child gets the usual

@@ -98,7 +98,16 @@ marked() {
   for pid in $all; do asked "$pid" && born="$born$pid "; done
 }
 
-# All that are born with the mark, descend from such, or are in a session with such. This script and pid 1 are not.
+# Is $1 born with the mark? Whose are those that are not is remembered. This script and pid 1 are neither.
+sort_out() {
+  case "$1 $2" in "1 "* | "$self "* | *Z | *X) return ;; esac
+  case $born in
+    *" $1 "*) found="$found$1 " ;;
+    *) rest="$rest$1 "; eval "parent_$1=\$3 session_$1=\$5" ;;
+  esac
+}
+
+# All that are born with the mark, descend from such, or are in a session with such.
 tree() {
   case $mark in
     pid:*) born=" ${mark#pid:} " ;;
@@ -106,14 +115,7 @@ tree() {
   esac
   found=' '
   rest=' '
-  for dir in /proc/[0-9]*; do
-    pid=${dir#/proc/}
-    [ "$pid" = 1 ] || [ "$pid" = "$self" ] && continue
-    case $born in
-      *" $pid "*) look "$pid" && found="$found$pid " ;;
-      *) rest="$rest$pid " ;;
-    esac
-  done
+  each sort_out
   # Nobody descends from nobody.
   [ "$found" = ' ' ] && return
   more=1
@@ -121,7 +123,7 @@ tree() {
     more=0
     left=' '
     for pid in $rest; do
-      look "$pid" || continue
+      eval "parent=\$parent_$pid session=\$session_$pid"
       case $found in
         *" $parent "* | *" $session "*) found="$found$pid " more=1 ;;
         *) left="$left$pid " ;;
@@ -129,6 +131,18 @@ tree() {
     done
     rest=$left
   done
+}
+
+# Whether one of those that were found is there.
+remain() {
+  for pid in $found; do look "$pid" && return; done
+  return 1
+}
+
+# Tenths of a second since this machine began.
+now() {
+  IFS=' .' read -r now hundredths idle </proc/uptime
+  now=$((now * 10 + ${hundredths%?}))
 }
 
 # The program: the oldest one whose parent is none of them.
@@ -178,10 +192,11 @@ case $2 in
     if [ "$3" -gt 0 ]; then
       echo last 15
       for name in HUP TERM CONT; do kill -"$name" $found 2>/dev/null; done
-      tenths=0
-      while tree && [ "$found" != ' ' ] && [ "$tenths" -lt "$3" ]; do
-        sleep 0.1 2>/dev/null || { sleep 1; tenths=$((tenths + 9)); }
-        tenths=$((tenths + 1))
+      now
+      until=$((now + $3))
+      # A look at all there are is dear where many look: it is taken when those that are known are gone.
+      while tree && [ "$found" != ' ' ] && now && [ "$now" -lt "$until" ]; do
+        while remain && now && [ "$now" -lt "$until" ]; do sleep 0.1 2>/dev/null || sleep 1; done
       done
     fi
     rounds=0

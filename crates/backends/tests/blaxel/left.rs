@@ -32,7 +32,7 @@ async fn what_a_server_that_died_left_is_on_its_list_until_it_is_ended() {
 }
 
 fn take_up(backend: &Arc<dyn Backend>, id: TerminalId, io: Io, logged: usize) -> Started {
-    let orphan = Orphan { id, io, logged: logged as u64, has_ended: false, kept: None };
+    let orphan = Orphan { id, io, logged: logged as u64, last: Vec::new(), has_ended: false, kept: None };
     backend.take_up(orphan).expect("it may be there").started
 }
 
@@ -85,7 +85,7 @@ async fn what_is_not_there_any_more_is_lost_and_leaves_no_shell() {
     let place = backend(&server).at("").unwrap();
     let first = Arc::clone(&place);
     dying(async move || forget(first.start(spec_of(id, "sleep 600", TTY)).await.unwrap())).await;
-    let orphan = Orphan { id, io: TTY, logged: 0, has_ended: true, kept: None };
+    let orphan = Orphan { id, io: TTY, logged: 0, last: Vec::new(), has_ended: true, kept: None };
     assert!(place.take_up(orphan).is_none());
     until("its sandbox is removed", || server.sandboxes().len() == 1).await;
 }

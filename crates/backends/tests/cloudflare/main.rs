@@ -4,5 +4,6 @@
 mod conformance;
 mod faults;
 mod left;
+mod rejoin;
 mod rounds;
 mod sdk;

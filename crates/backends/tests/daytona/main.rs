@@ -4,4 +4,5 @@
 mod conformance;
 mod faults;
 mod left;
+mod rejoin;
 mod sdk;

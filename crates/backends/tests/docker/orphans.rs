@@ -41,7 +41,14 @@ async fn programs_of_a_server_that_was_killed_are_ended_by_the_next() {
         };
         assert!(sleeping(), "{place}");
         let next = Arc::new(Docker::new(address(), carrier())).at(place).unwrap();
-        let orphan = Orphan { id, io: Io::Tty(Size::DEFAULT), logged: 0, has_ended: false, kept: None };
+        let orphan = Orphan {
+            id,
+            io: Io::Tty(Size::DEFAULT),
+            logged: 0,
+            last: Vec::new(),
+            has_ended: false,
+            kept: None,
+        };
         assert!(next.take_up(orphan).is_none());
         soon("its end", async {
             while sleeping() {

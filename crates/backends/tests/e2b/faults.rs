@@ -35,7 +35,7 @@ async fn messages_may_be_split_anywhere() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_before_any_message_is_lost_or_no_start() {
+async fn a_stream_that_is_cut_before_any_message_is_joined_again_or_no_start() {
     let server = E2bServer::start().await;
     // Messages: that it runs, `a`, `b`, the end.
     for message in 0..4 {
@@ -54,11 +54,33 @@ async fn a_stream_that_is_cut_before_any_message_is_lost_or_no_start() {
             continue;
         }
         let (output, exit) = finish(&mut started.unwrap()).await;
-        // What was on its way when the connection broke may be gone.
-        assert!("ab"[..message - 1].starts_with(&output), "{message}: {output:?}");
-        assert_eq!((exit.code, exit.signal, exit.cause), (None, None, Cause::Lost), "{message}");
+        // What was on its way when the connection broke may be gone, and a line says so. The end is kept.
+        let (before, after) = output.split_once("\n[ptyard: the connection broke").expect("a line says it");
+        assert!("ab"[..message - 1].starts_with(before), "{message}: {output:?}");
+        assert!(after.ends_with("]\n") && after.lines().count() == 1, "{message}: {output:?}");
+        assert_eq!(exit, Exit::exited(5), "{message}");
     }
+    until("what has ended is removed", || server.sandboxes().is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_program_whose_end_nobody_keeps_is_lost() {
+    let server = E2bServer::start().await;
+    let mut started = start(&server, "echo here; sleep 600", TTY).await.unwrap();
+    read_until(&mut started, "here\r\n").await;
+    server.fail(|faults| faults.refuse = Some(Refusal { path: "/Connect", status: 404, times: 1 }));
+    server.cut();
+    let (output, exit) = finish(&mut started).await;
+    assert_eq!((output.as_str(), exit.code, exit.cause), ("", None, Cause::Lost));
+    drop(started);
     until("what was lost is removed", || server.sandboxes().is_empty()).await;
+    // A gateway cannot tell a sandbox that is gone from one that it cannot reach: the vendor is asked.
+    let mut started = start(&server, "echo here; sleep 600", TTY).await.unwrap();
+    read_until(&mut started, "here\r\n").await;
+    let sandboxes = server.sandboxes();
+    server.remove(&sandboxes[0]);
+    let (output, exit) = finish(&mut started).await;
+    assert_eq!((output.as_str(), exit.code, exit.cause), ("", None, Cause::Lost));
 }
 
 #[tokio::test]

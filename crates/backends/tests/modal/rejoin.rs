@@ -21,7 +21,7 @@ async fn started(backend: &Arc<dyn Backend>, id: TerminalId, script: &str, io: I
 }
 
 fn take_up(backend: &Arc<dyn Backend>, id: TerminalId, io: Io, logged: usize) -> Started {
-    let orphan = Orphan { id, io, logged: logged as u64, has_ended: false, kept: None };
+    let orphan = Orphan { id, io, logged: logged as u64, last: Vec::new(), has_ended: false, kept: None };
     backend.take_up(orphan).expect("it may be there").started
 }
 
@@ -104,7 +104,7 @@ async fn what_is_dropped_after_it_was_taken_up_is_ended() {
         let id = any_id();
         forget(started(&place, id, "sleep 600", TTY).await);
         assert_eq!(server.sandboxes().len(), 1);
-        let orphan = Orphan { id, io: TTY, logged: 0, has_ended, kept: None };
+        let orphan = Orphan { id, io: TTY, logged: 0, last: Vec::new(), has_ended, kept: None };
         let taken_up = backend(&server).at("debian:12").unwrap().take_up(orphan);
         assert_eq!(taken_up.is_none(), has_ended);
         drop(taken_up);

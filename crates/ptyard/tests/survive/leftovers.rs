@@ -70,6 +70,7 @@ fn each(ids: &[String], outcome: &str) -> Vec<(String, String)> {
     all
 }
 
+/// Programs whose terminals are there go on with the next server. Those whose terminals are not are left over.
 #[test]
 fn what_a_killed_server_left_at_vendors_is_ended_and_nothing_else() {
     let vendors = Vendors::start();
@@ -79,6 +80,7 @@ fn what_a_killed_server_left_at_vendors_is_ended_and_nothing_else() {
     start(&other);
     assert_eq!(told(&stage.json(&["gc"])), [], "what lives is no leftover");
     stage.kill_server();
+    stage.forget_terminals();
     let living = start(&stage);
     assert_eq!(vendors.sandboxes(), (3, 3));
     let looked = stage.json(&["gc", "--dry-run"]);

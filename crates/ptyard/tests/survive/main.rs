@@ -17,4 +17,5 @@ mod places;
 mod restart;
 mod stage;
 mod upgrade;
+mod vendors;
 mod viewer;

@@ -161,6 +161,16 @@ impl Stage {
         kill(self.server());
     }
 
+    /// Makes the next server know of no terminal, as one whose state somebody took away in part.
+    pub(crate) fn forget_terminals(&self) {
+        for entry in std::fs::read_dir(self.state()).unwrap().map(Result::unwrap) {
+            if entry.file_name().to_string_lossy().starts_with("ptyard.db") {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        std::fs::remove_dir_all(self.state().join("terminals")).unwrap();
+    }
+
     /// Every byte of a program's log.
     pub(crate) fn log(&self, id: &str) -> Vec<u8> {
         let output = self.run(&["read", id, "--raw", "--since", "0"]);

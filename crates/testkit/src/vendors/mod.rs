@@ -11,6 +11,7 @@ pub mod daytona;
 pub mod e2b;
 mod heard;
 pub mod herdr;
+pub mod later;
 pub mod left;
 pub mod modal;
 pub mod play;

@@ -105,6 +105,14 @@ impl E2bServer {
         self.vendor.make(&Value::Null, &Value::Null)["sandboxID"].as_str().expect("an id").to_owned()
     }
 
+    /// Removes a sandbox, as the vendor does when its lease is over.
+    pub fn remove(&self, id: &str) {
+        let removed = locked(&self.vendor.sandboxes).remove(id);
+        if let Some(daemon) = removed {
+            daemon.end();
+        }
+    }
+
     /// The ids of the sandboxes there are.
     #[must_use]
     pub fn sandboxes(&self) -> Vec<String> {
