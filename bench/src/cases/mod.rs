@@ -11,6 +11,7 @@ mod places;
 mod repl;
 mod restart;
 mod start;
+mod vendors;
 
 use clap::ValueEnum;
 
@@ -44,10 +45,12 @@ pub(crate) enum Case {
     Restart,
     /// Programs elsewhere, against the plain clients of the same wire
     Places,
+    /// Programs at vendors of sandboxes, against plain clients of the same wires
+    Vendors,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Drain,
         Self::Echo,
         Self::Repl,
@@ -59,6 +62,7 @@ impl Case {
         Self::Keeper,
         Self::Restart,
         Self::Places,
+        Self::Vendors,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -74,6 +78,7 @@ impl Case {
             Self::Keeper => "keeper",
             Self::Restart => "restart",
             Self::Places => "places",
+            Self::Vendors => "vendors",
         }
     }
 
@@ -90,6 +95,7 @@ impl Case {
             Self::Keeper => "what it costs that programs outlive the server",
             Self::Restart => "from the server's death to the next answer",
             Self::Places => "programs elsewhere, against the plain clients of the same wire",
+            Self::Vendors => "programs at vendors of sandboxes, against plain clients of the same wires",
         }
     }
 
@@ -107,6 +113,7 @@ impl Case {
             Self::Keeper => keeper::run(bed, report).await,
             Self::Restart => restart::run(bed, report).await,
             Self::Places => places::run(bed, report).await,
+            Self::Vendors => vendors::run(bed, report).await,
         }
     }
 }
