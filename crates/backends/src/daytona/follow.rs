@@ -79,11 +79,8 @@ pub(super) fn follow_again<Look: Future<Output = Result<Terminal, CallError>> + 
     let (herald, fate) = Fate::new();
     let (mouths, mouth) = watch::channel(None);
     tokio::spawn(async move {
-        let terminal = match look_for(seeker, look, id).await {
-            Some(terminal) => terminal,
-            // Then the program is lost.
-            None => return,
-        };
+        // When it is not found, the program is lost.
+        let Some(terminal) = look_for(seeker, look, id).await else { return };
         let mut following = Following { terminal, pieces, mouths, herald: Some(herald), code: None };
         if let Some((ear, looking)) = following.join_again("its server died", NOBODY_LISTENED).await {
             following.run(ear, Vec::new(), looking).await;
