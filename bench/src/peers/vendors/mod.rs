@@ -20,7 +20,7 @@ use crate::Outcome;
 /// What a wire has its programs as.
 pub(crate) enum Plain {
     Connect(Connect),
-    Calls(Calls),
+    Calls(Box<Calls>),
     Socket(Socket),
 }
 
@@ -114,7 +114,9 @@ impl Vendor {
     pub(crate) async fn run(&self, script: &str) -> Outcome<Plain> {
         Ok(match self {
             Self::E2b(server, sandbox) => Plain::Connect(Connect::run(server, sandbox, script).await?),
-            Self::Modal(server, sandbox) => Plain::Calls(Calls::run(server, sandbox, script).await?),
+            Self::Modal(server, sandbox) => {
+                Plain::Calls(Box::new(Calls::run(server, sandbox, script).await?))
+            }
             Self::Daytona(server, sandbox) => {
                 Plain::Socket(Socket::at_daytona(server, sandbox, script).await?)
             }
