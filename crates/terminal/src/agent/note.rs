@@ -29,6 +29,9 @@ pub struct Note {
 pub struct Before {
     /// How often the beginning of the text stood on the screen, if it can be told from other texts.
     pub shown: Option<u32>,
+    /// How often all of it did: texts that begin alike are told apart by it.
+    #[serde(default)]
+    pub whole: Option<u32>,
     /// The composer was empty, and the paste stands in brackets: what is seen folded there is this text, and whole.
     pub folds: bool,
 }
@@ -66,7 +69,7 @@ mod tests {
             attempt: AttemptId::new(7),
             epoch: Epoch(3),
             from: 9,
-            before: Before { shown: None, folds: false },
+            before: Before { shown: None, whole: None, folds: false },
         };
         let mut earlier = serde_json::to_value(note).unwrap();
         earlier.as_object_mut().unwrap().remove("before");
@@ -83,7 +86,7 @@ mod tests {
             attempt: AttemptId::new(7),
             epoch: Epoch(3),
             from: 4_000_000_000_000,
-            before: Before { shown: Some(2), folds: true },
+            before: Before { shown: Some(2), whole: Some(1), folds: true },
         };
         write(directory.path(), note).unwrap();
         assert_eq!(read(directory.path()), Some(note));
