@@ -1,13 +1,13 @@
 //! Profiles that are installed by name: from then on they are among CAO's own.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use ptyard_terminal::{Outlives, replace_file};
 use ptyard_yard::agents::profile::{BUILT_IN, Origin, ProfileName};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -74,15 +74,8 @@ fn built_in(name: &str) -> &'static str {
 
 fn copy(store: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(store)?;
-    let (new, file) = (store.join(format!(".{name}.new")), store.join(format!("{name}.md")));
-    File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?
-        .write_all(text.as_bytes())?;
-    fs::rename(new, &file)?;
+    let file = store.join(format!("{name}.md"));
+    replace_file(&file, text.as_bytes(), Outlives::Machine)?;
     Ok(file)
 }
 

@@ -1,12 +1,13 @@
 //! What outlives the server of an attempt: written beside the log before its first byte is typed.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use ptyard_core::turn::{AttemptId, Epoch};
 use serde::{Deserialize, Serialize};
+
+use crate::whole_file::{Outlives, replace_file};
 
 const FILE: &str = "attempt";
 
@@ -38,11 +39,7 @@ pub struct Before {
 
 /// Writes it down. It survives the death of the server, not that of the machine, which the agent would not survive either.
 pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
-    let fresh = directory.join("attempt.new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    file.write_all(&serde_json::to_vec(&note)?)?;
-    drop(file);
-    fs::rename(fresh, directory.join(FILE))
+    replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)
 }
 
 /// Takes it back: nothing was typed.
