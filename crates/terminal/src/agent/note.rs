@@ -11,6 +11,9 @@ use crate::whole_file::{Outlives, replace_file};
 
 const FILE: &str = "attempt";
 
+/// There while the turn that runs was stopped already for urgent mail.
+const STOPPED: &str = "stopped";
+
 /// That the text of an attempt was about to be typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
@@ -37,14 +40,29 @@ pub struct Before {
     pub folds: bool,
 }
 
-/// Writes it down. It survives the death of the server, not that of the machine, which the agent would not survive either.
+/// Writes it down, and forgets that the turn before was stopped. It survives the death of the server, not that of the machine, which the agent would not survive either.
 pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
-    replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)
+    replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)?;
+    remove(&directory.join(STOPPED))
+}
+
+/// Writes down that the turn that runs is about to be stopped.
+pub(crate) fn write_stopped(directory: &Path) -> io::Result<()> {
+    replace_file(&directory.join(STOPPED), b"", Outlives::Process)
+}
+
+/// Whether that is on record.
+pub(crate) fn is_stopped(directory: &Path) -> bool {
+    directory.join(STOPPED).exists()
 }
 
 /// Takes it back: nothing was typed.
 pub(crate) fn erase(directory: &Path) -> io::Result<()> {
-    match fs::remove_file(directory.join(FILE)) {
+    remove(&directory.join(FILE))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
@@ -89,5 +107,10 @@ mod tests {
         assert_eq!(read(directory.path()), Some(note));
         erase(directory.path()).unwrap();
         assert_eq!(read(directory.path()), None);
+        // Of the turn of the attempt before nothing holds for the next.
+        write_stopped(directory.path()).unwrap();
+        assert!(is_stopped(directory.path()));
+        write(directory.path(), note).unwrap();
+        assert!(!is_stopped(directory.path()));
     }
 }

@@ -4,6 +4,7 @@ use ptyard_core::turn::{
     Doubt, Evidence, Hold, Outcome, Position, Recovered, Rule, Source, StallReason, Status,
 };
 use ptyard_core::{Exit, Moment};
+use ptyard_screen::keys::parse;
 use ptyard_screen::{Signal, View};
 use ptyard_terminal::Terminal;
 use ptyard_terminal::agent::{Agent, Composer, Earlier, Haste, Judge, Note, Recipe, TurnEvent, Verdict};
@@ -245,7 +246,7 @@ async fn server_is_lost_with(played: &mut Played, text: &str) {
     let log = played.stage.directory.path().join("t");
     let Note { attempt, epoch, from, before } = Terminal::noted(&log).unwrap();
     let recovered = Recovered::Noted { attempt, from };
-    let earlier = Earlier { epoch, recovered, text: Some(text.to_owned()), before };
+    let earlier = Earlier { epoch, recovered, text: Some(text.to_owned()), before, stopped: false };
     let agent =
         Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), Recipe::default()) };
     played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
@@ -386,6 +387,33 @@ async fn urgent_mail_stops_a_turn_once_and_comes_after_it() {
     played.stage.ready().await;
     played.stage.offer(3, "urgent text").await.unwrap();
     played.input(&format!("{typed}{STOP}urgent text\r")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_an_earlier_server_stopped_is_not_stopped_again() {
+    let mut played = at_work().await;
+    let log = played.stage.directory.path().join("t");
+    let typed = format!("{TEXT}\r");
+    assert!(!Terminal::is_stopped(&log));
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    played.input(&format!("{typed}{STOP}")).await;
+    let recovered = Recovered::Taken { attempt: attempt_id(1), at: 0 };
+    let Note { epoch, before, .. } = Terminal::noted(&log).unwrap();
+    let stopped = Terminal::is_stopped(&log);
+    let recipe = Recipe { interrupt: parse("Escape").unwrap(), ..Recipe::default() };
+    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()), before, stopped };
+    let agent = Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), recipe) };
+    played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
+    played.draws("Working still", "").await;
+    played.stage.status(Status::Processing).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{typed}{STOP}")).await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(2, "urgent text").await.unwrap();
+    played.input(&format!("{typed}{STOP}urgent text\r")).await;
+    assert!(!Terminal::is_stopped(&log), "the next turn is another one");
 }
 
 #[tokio::test(start_paused = true)]
