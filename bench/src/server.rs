@@ -17,8 +17,21 @@ use crate::procfs::Memory;
 
 /// A server in the background.
 pub(crate) struct Server {
-    state: TempDir,
+    /// `None` when it is ended, or somebody else's.
+    state: Option<TempDir>,
     pub(crate) client: Client,
+}
+
+impl Drop for Server {
+    /// One that an error left behind ends with its programs.
+    fn drop(&mut self) {
+        let Some(state) = &self.state else { return };
+        let program = format!("/proc/{}/exe", self.pid());
+        let stop = std::process::Command::new(program).arg("--state").arg(state.path()).arg("stop").status();
+        if !stop.is_ok_and(|status| status.success()) {
+            eprintln!("a server is left behind: process {}", self.pid());
+        }
+    }
 }
 
 impl Server {
@@ -37,7 +50,7 @@ impl Server {
     /// The server that runs in `state`.
     pub(crate) async fn of(state: TempDir) -> Outcome<Self> {
         let client = Client::connect(&socket(state.path())).await?;
-        Ok(Self { state, client })
+        Ok(Self { state: Some(state), client })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -46,12 +59,12 @@ impl Server {
 
     /// Its state directory.
     pub(crate) fn state(&self) -> &Path {
-        self.state.path()
+        self.state.as_ref().expect("invariant: it is ours until it is dropped").path()
     }
 
     /// The server that took the place of this one, which is gone.
-    pub(crate) async fn again(self) -> Outcome<Self> {
-        Self::of(self.state).await
+    pub(crate) async fn again(mut self) -> Outcome<Self> {
+        Self::of(self.state.take().expect("invariant: it is ours until it is dropped")).await
     }
 
     pub(crate) fn memory(&self) -> Outcome<Memory> {
@@ -60,7 +73,7 @@ impl Server {
 
     /// Another connection.
     pub(crate) async fn connect(&self) -> Outcome<Client> {
-        Ok(Client::connect(&socket(self.state.path())).await?)
+        Ok(Client::connect(&socket(self.state())).await?)
     }
 
     /// Ends the server and its programs, and waits until its process is gone.
@@ -69,6 +82,7 @@ impl Server {
             i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         self.client.stop().await?;
+        let _gone_with_it = self.state.take();
         tokio::task::spawn_blocking(move || ended(&process)).await?
     }
 }

@@ -3,11 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
+use ptyard_terminal::{Outlives, replace_file};
 
 use crate::failure::Failure;
 
@@ -74,13 +74,7 @@ impl State {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(std::io::Error::other)?;
         let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Whole or not at all.
-        let new = self.0.join("mark.new");
-        let mut written =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        written.write_all(mark.as_bytes())?;
-        written.sync_all()?;
-        std::fs::rename(new, file)?;
+        replace_file(&file, mark.as_bytes(), Outlives::Machine)?;
         File::open(&self.0)?.sync_all()?;
         Ok(mark)
     }

@@ -24,6 +24,7 @@ mod sizes;
 mod sys;
 mod terminal;
 mod wall;
+mod whole_file;
 mod window;
 
 pub use actor::{Killed, KilledBy, Look, Run, TimeLimits, Typed, Written};
@@ -38,4 +39,5 @@ pub use pause::Pauses;
 pub use progress::{Progress, Sealed};
 pub use terminal::{Resumed, Surroundings, Terminal, TerminalError};
 pub use wall::wait_for_wall;
+pub use whole_file::{Outlives, replace_file};
 pub use window::{Handover, Ready, TextUse, WindowCall, WindowCursor};

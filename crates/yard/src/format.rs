@@ -2,12 +2,12 @@
 //!
 //! A version reads the forms from [`OLDEST`] to [`FORMAT`] and refuses any other, before it touches anything.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ptyard_core::ErrorCode;
+use ptyard_terminal::{Outlives, replace_file};
 
 use crate::error::YardError;
 use crate::state::unwritable;
@@ -51,15 +51,8 @@ pub(crate) fn check(root: &Path) -> Result<Option<u32>, YardError> {
 
 /// Says that the directory has this version's form now.
 pub(crate) fn write(root: &Path) -> Result<(), YardError> {
-    let part = root.join("format.part");
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&part)
-        .and_then(|mut file| writeln!(file, "{FORMAT} {VERSION}"))
-        .and_then(|()| fs::rename(&part, file(root)))
+    let text = format!("{FORMAT} {VERSION}\n");
+    replace_file(&file(root), text.as_bytes(), Outlives::Process)
         .map_err(|error| unwritable(&file(root), &error))
 }
 

@@ -34,6 +34,11 @@ impl TurnMachine {
             && works()
     }
 
+    /// An earlier server has stopped the turn that runs.
+    pub fn recover_interrupt(&mut self) {
+        self.interrupted = Some(self.epoch);
+    }
+
     pub(super) fn interrupt(&mut self, effects: &mut Vec<Effect>) {
         if self.would_interrupt() {
             self.interrupted = Some(self.epoch);

@@ -1,6 +1,7 @@
 //! The client of a server: typed calls over the socket of the state directory.
 //!
-//! One [`Client`] is one connection; calls follow each other on it. Dropping the client, or a call's future with it,
+//! One [`Client`] is one connection; calls follow each other on it. The server closes it when it was silent for long; the
+//! next call connects anew. Dropping the client, or a call's future with it,
 //! closes the connection, and the server drops what it was doing for it: a window that was not delivered is delivered
 //! to the next call (reading is cancel-safe).
 
@@ -140,7 +141,10 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request.body(Full::from(body.unwrap_or_default())).map_err(ClientError::request)?;
-        self.sender.ready().await?;
+        if self.sender.ready().await.is_err() {
+            // It was closed while nothing was asked on it, so nothing can be done twice.
+            *self = Box::pin(self.reconnect()).await?;
+        }
         let reply = self.sender.send_request(request).await?;
         if reply.status().is_success() {
             return Ok(reply);
@@ -173,5 +177,41 @@ fn refusal(status: u16, path: &str, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<ErrorReply>(body) {
         Ok(reply) => ClientError::Refused(Box::new(reply.error)),
         Err(_) => ClientError::Unreadable(format!("{path}: status {status} without an error document")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    /// Answers so many requests on each of its connections with its version, and closes it.
+    async fn serve(listener: UnixListener, connections: [usize; 2]) {
+        let version = format!(r#"{{"version":"1.2.3","protocol":{PROTOCOL},"pid":7,"state":"/s"}}"#);
+        let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{version}", version.len());
+        for requests in connections {
+            let (mut io, _) = listener.accept().await.unwrap();
+            for _ in 0..requests {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(io.read_u8().await.unwrap());
+                }
+                io.write_all(reply.as_bytes()).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_server_closed_is_made_anew() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("socket");
+        let serving = tokio::spawn(serve(UnixListener::bind(&socket).unwrap(), [1, 2]));
+        let mut client = Client::connect(&socket).await.unwrap();
+        (&mut client.connection).await.unwrap();
+        let told: Version = client.get("/v1/version").await.unwrap();
+        assert_eq!(told.pid, 7);
+        serving.await.unwrap();
     }
 }

@@ -25,6 +25,12 @@ fn an_operator_launches_tells_reads_and_shuts_down() {
     let mut tools = Client::start(site.program("cao-ops-mcp-server"));
     let profiles = tools.call("list_profiles", &json!({}));
     assert!(profiles.to_string().contains("\"helper\""), "{profiles}");
+    let installed = tools.call("install_profile", &json!({"source": "developer", "provider": "codex"}));
+    assert_eq!(
+        (&installed["success"], &installed["agent_name"]),
+        (&json!(true), &json!("developer")),
+        "{installed}"
+    );
 
     let what =
         json!({"agent_profile": "helper", "session_name": "cao-ops", "initial_message": "first words"});

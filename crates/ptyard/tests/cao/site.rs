@@ -186,9 +186,18 @@ impl Site {
 
     /// What the server answers to a GET, as JSON.
     pub(crate) fn get(&self, path: &str) -> Value {
+        self.call("GET", path, "")
+    }
+
+    /// What the server answers, as JSON, to a request with this body.
+    pub(crate) fn call(&self, method: &str, path: &str, body: &str) -> Value {
         let mut peer = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n", self.port);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.port,
+            body.len()
+        );
         peer.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         peer.read_to_string(&mut answer).unwrap();

@@ -91,6 +91,32 @@ fn agents_hand_off_assign_tell_answer_and_delete() {
 }
 
 #[test]
+fn agents_of_a_group_find_each_other() {
+    let Some(site) = Site::start() else { return };
+    let launch = ["launch", "--agents", "helper", "--headless", "--auto-approve", "--session-name", "shop"];
+    site.cao(
+        &[&launch[..], &["--allowed-tools", "discovery", "--allowed-tools", "@cao-mcp-server"]].concat(),
+    );
+    let first = site.get("/sessions/cao-shop/terminals")[0]["id"].as_str().unwrap().to_owned();
+    let path = "/sessions/cao-shop/terminals?agent_profile=helper&allowed_tools=discovery";
+    let second = site.call("POST", path, "{}")["id"].as_str().unwrap().to_owned();
+    for (id, part) in [(&first, "api"), (&second, "web")] {
+        let body = json!({"group": ["shop", part]}).to_string();
+        site.call("PATCH", &format!("/terminals/{id}/group"), &body);
+    }
+    let notes = json!({"doing": "the cart"});
+    let told = server_of(&site, &second).call("update_metadata", &json!({"metadata": notes}));
+    assert_eq!(told["success"], true, "{told}");
+    let found = server_of(&site, &first).call("list_siblings", &json!({"depth": 1}));
+    assert_eq!(
+        (&found["siblings"][0]["id"], &found["siblings"][0]["metadata"]),
+        (&json!(second), &notes),
+        "{found}"
+    );
+    assert_eq!(found["siblings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn an_agent_delegates_only_with_the_tools_for_it() {
     let Some(site) = Site::start() else { return };
     let launch = ["launch", "--agents", "helper", "--headless", "--auto-approve", "--session-name", "bound"];

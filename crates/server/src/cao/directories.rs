@@ -1,15 +1,15 @@
 //! The directories of profiles and skills that a person set.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use ptyard_terminal::{Outlives, replace_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -105,11 +105,7 @@ impl Directories {
 
     fn write(&self, home: &Path) -> io::Result<()> {
         fs::create_dir_all(home)?;
-        let new = home.join(format!("{FILE}.new"));
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(new, home.join(FILE))
+        replace_file(&home.join(FILE), serde_json::to_string_pretty(self)?.as_bytes(), Outlives::Machine)
     }
 
     fn profiles_document(&self) -> Json<Value> {

@@ -12,6 +12,8 @@ mod directories;
 mod extract;
 mod flows;
 mod input;
+mod install;
+mod labels;
 mod mail;
 mod name;
 mod output;
@@ -35,7 +37,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use futures_util::FutureExt;
 use ptyard_yard::Yard;
 use ptyard_yard::agents::Alias;
@@ -122,6 +124,9 @@ pub(crate) fn router(cao: Cao) -> Router {
         .route("/terminals/{tid}", get(terminals::show).delete(terminals::delete))
         .route("/terminals/{tid}/working-directory", get(terminals::working_directory))
         .route("/terminals/{tid}/memory-context", get(terminals::memory_context))
+        .route("/terminals/{tid}/group", patch(labels::set_group))
+        .route("/terminals/{tid}/metadata", patch(labels::set_metadata))
+        .route("/terminals/{tid}/siblings", get(labels::siblings))
         .route("/terminals/{tid}/exit", post(terminals::exit))
         .route("/terminals/{tid}/input", post(input::input))
         .route("/terminals/{tid}/key", post(input::key))
@@ -130,6 +135,7 @@ pub(crate) fn router(cao: Cao) -> Router {
         .route("/terminals/{tid}/inbox/messages", get(mail::list).post(mail::send))
         .route("/terminals/{tid}/ws", get(socket::open))
         .route("/agents/profiles", get(profiles::list))
+        .route("/agents/profiles/install", post(install::install))
         .route("/agents/profiles/{name}", get(profiles::show))
         .route("/agents/providers", get(profiles::providers))
         .route("/settings/agent-dirs", get(directories::agents).post(directories::set_agents))

@@ -7,12 +7,14 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ptyard_core::ErrorCode;
 use ptyard_yard::YardError;
+use ptyard_yard::agents::Labels;
 use ptyard_yard::agents::roster::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Cao;
 use super::extract::{Asked, Body, is_on};
+use super::labels;
 use super::name::{self, Tid};
 use super::refusal::Refusal;
 use super::shape;
@@ -39,6 +41,8 @@ pub(super) struct StartBody {
     initial_message: Option<String>,
     initial_message_orchestration_type: Option<String>,
     env_vars: Option<BTreeMap<String, String>>,
+    #[serde(flatten)]
+    labels: Labels,
 }
 
 impl StartParams {
@@ -58,6 +62,7 @@ impl StartParams {
             model: self.model,
             env: body.env_vars.unwrap_or_default(),
             first: body.initial_message,
+            labels: labels::checked(body.labels)?,
             is_task: body.initial_message_orchestration_type.as_deref() == Some("assign"),
         })
     }

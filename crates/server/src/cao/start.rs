@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use ptyard_core::{TerminalId, typed};
-use ptyard_yard::agents::LaunchSpec;
 use ptyard_yard::agents::roster::Member;
+use ptyard_yard::agents::{Labels, LaunchSpec};
 use ptyard_yard::inbox::{Purpose, SendSpec};
 use ptyard_yard::{TerminalRef, YardError};
 
@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::{Cao, sessions};
 
 /// What an agent runs on when nobody says.
-const USUAL_PROVIDER: &str = "kiro_cli";
+pub(super) const USUAL_PROVIDER: &str = "kiro_cli";
 
 /// The variable in which ptyard's own profiles are named.
 const PROFILES_VARIABLE: &str = "PTYARD_PROFILES";
@@ -38,6 +38,7 @@ pub(super) struct Wanted {
     pub(super) first: Option<String>,
     /// Whether these are work whose result it sends.
     pub(super) is_task: bool,
+    pub(super) labels: Labels,
 }
 
 /// Names of sessions that are being made. Clones share them.
@@ -106,6 +107,7 @@ impl Cao {
             unattended: true,
             tools: wanted.tools.as_deref().filter(|_| !is_unlimited).map(tools),
             tools_as_said: wanted.tools.clone(),
+            labels: wanted.labels.clone(),
             backend: self.config.place.backend(&wanted.session),
             creator,
             profiles: Some(self.profiles_variable()),

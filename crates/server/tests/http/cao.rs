@@ -150,9 +150,7 @@ async fn what_is_missing_is_refused_with_a_word() {
     let worktree = "/sessions/cao-plain/terminals?agent_profile=sheller&use_worktree=true";
     for (method, path, status) in [
         (Method::POST, worktree.to_owned(), 400),
-        (Method::PATCH, format!("/terminals/{id}/group"), 404),
-        (Method::PATCH, format!("/terminals/{id}/metadata"), 404),
-        (Method::GET, format!("/terminals/{id}/siblings"), 404),
+        (Method::GET, format!("/terminals/{id}/snapshots"), 404),
         (Method::GET, "/memory".to_owned(), 404),
         (Method::GET, "/agui/v1/stream".to_owned(), 404),
         (Method::POST, "/workflows/runs".to_owned(), 405),
@@ -160,6 +158,91 @@ async fn what_is_missing_is_refused_with_a_word() {
         let (told, document) = call(&site, method.clone(), &path).await;
         assert_eq!(told, status, "{method} {path}: {document}");
         assert!(document["detail"].is_string(), "{method} {path}: {document}");
+    }
+    site.close().await;
+}
+
+#[tokio::test]
+async fn agents_of_a_group_find_each_other() {
+    let site = site();
+    let first = session(&site, "shop").await;
+    let path = "/sessions/cao-shop/terminals?agent_profile=sheller";
+    let near = start(&site, path).await.1["id"].as_str().unwrap().to_owned();
+    let far = session(&site, "other").await;
+    let set = async |id: &str, what: &str, body: Value| {
+        let path = format!("/terminals/{id}/{what}");
+        let answer = call_from(&site, Method::PATCH, &path, &body, None).await;
+        (answer.status.as_u16(), serde_json::from_slice::<Value>(&answer.body).unwrap())
+    };
+    let siblings = async |id: &str, query: &str| {
+        let found = get(&site, &format!("/terminals/{id}/siblings{query}")).await;
+        found.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (id, group) in [(&first, ["shop", "api"]), (&near, ["shop", "web"]), (&far, ["shop", "api"])] {
+        let (status, told) = set(id, "group", json!({"group": group})).await;
+        assert_eq!((status, &told["group"]), (200, &json!(group)));
+    }
+    let notes = json!({"doing": "the cart", "files": ["cart.rs"]});
+    assert_eq!(set(&near, "metadata", json!({"metadata": notes})).await.1["metadata"], notes);
+    assert_eq!(siblings(&first, "").await, Vec::<String>::new());
+    assert_eq!(siblings(&first, "?depth=1").await, [near.clone()]);
+    assert_eq!(siblings(&first, "?cross_session=true").await, [far.clone()]);
+    let all = siblings(&first, "?depth=1&cross_session=true").await;
+    assert!(all.len() == 2 && all.contains(&near) && all.contains(&far), "{all:?}");
+    let told = get(&site, &format!("/terminals/{first}/siblings?depth=1")).await;
+    assert_eq!(told[0]["metadata"], notes);
+
+    let wide = vec!["x"; 17];
+    let much = "x".repeat(17 << 10);
+    for (what, body) in [
+        ("group", json!({"group": wide})),
+        ("group", json!({"group": ["x".repeat(129)]})),
+        ("group", json!({})),
+        ("metadata", json!({"metadata": {"much": much}})),
+        ("metadata", json!({"metadata": "text"})),
+        ("metadata", json!({})),
+    ] {
+        let (status, told) = set(&first, what, body).await;
+        assert_eq!((status, told["detail"].is_array()), (422, true), "{told}");
+    }
+    let (status, _) = call(&site, Method::GET, &format!("/terminals/{first}/siblings?depth=0")).await;
+    assert_eq!(status, 422);
+    assert_eq!(set(&near, "group", json!({"group": null})).await.1["group"], json!(null));
+    assert_eq!(siblings(&first, "?depth=1").await, Vec::<String>::new());
+    assert_eq!(siblings(&near, "?depth=1").await, Vec::<String>::new());
+    site.close().await;
+}
+
+#[tokio::test]
+async fn profiles_are_installed_by_name_and_nothing_is_fetched() {
+    let site = site();
+    let install = async |body: Value| {
+        let answer = call_from(&site, Method::POST, "/agents/profiles/install", &body, None).await;
+        (answer.status.as_u16(), serde_json::from_slice::<Value>(&answer.body).unwrap())
+    };
+    let store = site.dir.path().join("cao/agent-store");
+    let (status, told) = install(json!({"source": "developer"})).await;
+    assert_eq!(
+        (status, &told["success"], &told["provider"]),
+        (200, &json!(true), &json!("kiro_cli")),
+        "{told}"
+    );
+    assert_eq!(told["context_file"], json!(store.join("developer.md")));
+    assert!(std::fs::read_to_string(store.join("developer.md")).unwrap().contains("name: developer"));
+    // What is there already stays as it is, and says which variables it waits for.
+    let text = "---\nname: keyed\ndescription: d\nprovider: shell\n---\nUse ${KEY} twice: ${KEY}\n";
+    std::fs::write(store.join("keyed.md"), text).unwrap();
+    let (_, told) = install(json!({"source": "keyed", "provider": "codex"})).await;
+    assert_eq!((&told["provider"], &told["unresolved_vars"]), (&json!("codex"), &json!(["KEY"])), "{told}");
+    assert_eq!(std::fs::read_to_string(store.join("keyed.md")).unwrap(), text);
+    for body in [
+        json!({"source": "https://example.com/agent.md"}),
+        json!({"source": "../agent.md"}),
+        json!({"source": "nobody"}),
+        json!({"source": "developer", "env_vars": {"KEY": "x"}}),
+    ] {
+        let (status, told) = install(body).await;
+        assert_eq!((status, told["detail"].is_string()), (400, true), "{told}");
     }
     site.close().await;
 }

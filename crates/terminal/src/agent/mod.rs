@@ -112,6 +112,8 @@ pub struct Earlier {
     pub text: Option<String>,
     /// What was seen right before it was typed.
     pub before: Before,
+    /// Whether the turn was stopped for urgent mail: it is not stopped twice.
+    pub stopped: bool,
 }
 
 impl Agent {
@@ -217,6 +219,12 @@ impl Terminal {
     #[must_use]
     pub fn noted(directory: &std::path::Path) -> Option<Note> {
         note::read(directory)
+    }
+
+    /// Whether the turn that runs was stopped for urgent mail already, by whichever server.
+    #[must_use]
+    pub fn is_stopped(directory: &std::path::Path) -> bool {
+        note::is_stopped(directory)
     }
 }
 

@@ -1,14 +1,18 @@
 //! What outlives the server of an attempt: written beside the log before its first byte is typed.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use ptyard_core::turn::{AttemptId, Epoch};
 use serde::{Deserialize, Serialize};
 
+use crate::whole_file::{Outlives, replace_file};
+
 const FILE: &str = "attempt";
+
+/// There while the turn that runs was stopped already for urgent mail.
+const STOPPED: &str = "stopped";
 
 /// That the text of an attempt was about to be typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,22 +33,36 @@ pub struct Note {
 pub struct Before {
     /// How often the beginning of the text stood on the screen, if it can be told from other texts.
     pub shown: Option<u32>,
+    /// How often all of it did: texts that begin alike are told apart by it.
+    #[serde(default)]
+    pub whole: Option<u32>,
     /// The composer was empty, and the paste stands in brackets: what is seen folded there is this text, and whole.
     pub folds: bool,
 }
 
-/// Writes it down. It survives the death of the server, not that of the machine, which the agent would not survive either.
+/// Writes it down, and forgets that the turn before was stopped. It survives the death of the server, not that of the machine, which the agent would not survive either.
 pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
-    let fresh = directory.join("attempt.new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    file.write_all(&serde_json::to_vec(&note)?)?;
-    drop(file);
-    fs::rename(fresh, directory.join(FILE))
+    replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)?;
+    remove(&directory.join(STOPPED))
+}
+
+/// Writes down that the turn that runs is about to be stopped.
+pub(crate) fn write_stopped(directory: &Path) -> io::Result<()> {
+    replace_file(&directory.join(STOPPED), b"", Outlives::Process)
+}
+
+/// Whether that is on record.
+pub(crate) fn is_stopped(directory: &Path) -> bool {
+    directory.join(STOPPED).exists()
 }
 
 /// Takes it back: nothing was typed.
 pub(crate) fn erase(directory: &Path) -> io::Result<()> {
-    match fs::remove_file(directory.join(FILE)) {
+    remove(&directory.join(FILE))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
@@ -66,7 +84,7 @@ mod tests {
             attempt: AttemptId::new(7),
             epoch: Epoch(3),
             from: 9,
-            before: Before { shown: None, folds: false },
+            before: Before { shown: None, whole: None, folds: false },
         };
         let mut earlier = serde_json::to_value(note).unwrap();
         earlier.as_object_mut().unwrap().remove("before");
@@ -83,11 +101,16 @@ mod tests {
             attempt: AttemptId::new(7),
             epoch: Epoch(3),
             from: 4_000_000_000_000,
-            before: Before { shown: Some(2), folds: true },
+            before: Before { shown: Some(2), whole: Some(1), folds: true },
         };
         write(directory.path(), note).unwrap();
         assert_eq!(read(directory.path()), Some(note));
         erase(directory.path()).unwrap();
         assert_eq!(read(directory.path()), None);
+        // Of the turn of the attempt before nothing holds for the next.
+        write_stopped(directory.path()).unwrap();
+        assert!(is_stopped(directory.path()));
+        write(directory.path(), note).unwrap();
+        assert!(!is_stopped(directory.path()));
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct Pasted {
     letters: String,
     /// The first of them, to be looked for; `None` when there are too few.
     probe: Option<String>,
-    /// How often the probe stood on the screen before the paste.
-    before: usize,
+    /// How often it stood on the screen before the paste.
+    before: Counts,
     /// The paste was written, so what stands in the composer can be it.
     written: bool,
     /// Whether all of it was written is not known: what is cut may be all there is.
@@ -31,30 +31,60 @@ pub(crate) struct Pasted {
     folds: bool,
 }
 
+/// How often a text stands on a screen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Its beginning: also where the rest is cut off, and where another text begins like it.
+    beginning: usize,
+    /// All of it.
+    whole: usize,
+}
+
+impl Counts {
+    const fn is_more_than(self, before: Self) -> bool {
+        self.beginning > before.beginning || self.whole > before.whole
+    }
+}
+
 impl Pasted {
     pub(crate) fn new(attempt: AttemptId, text: &str) -> Self {
         let letters = letters(text);
         let probe: String = letters.chars().take(PROBE_CHARS).collect();
         let probe = (probe.chars().count() >= PROBE_MIN).then_some(probe);
-        Self { attempt, letters, probe, before: 0, written: false, may_be_cut: false, folds: true }
+        Self {
+            attempt,
+            letters,
+            probe,
+            before: Counts::default(),
+            written: false,
+            may_be_cut: false,
+            folds: true,
+        }
     }
 
     /// The same for an attempt of an earlier server. When it is not known how often the text stood on the screen then,
     /// seeing it outside the composer proves nothing.
     pub(crate) fn recovered(attempt: AttemptId, text: &str, seen: Before) -> Self {
-        let before = seen.shown.map_or(usize::MAX, |shown| shown as usize);
+        let count = |seen: Option<u32>| seen.map_or(usize::MAX, |seen| seen as usize);
+        let before = Counts { beginning: count(seen.shown), whole: count(seen.whole) };
         Self { before, written: true, may_be_cut: true, folds: seen.folds, ..Self::new(attempt, text) }
     }
 
-    /// How often the text stands on the screen, if it can be told from others.
-    pub(crate) fn shown(&self, view: Option<&View>) -> Option<u32> {
-        self.probe.as_ref()?;
-        u32::try_from(self.count(view?)).ok()
+    /// The screen before the paste, for whoever recovers it: how often the text stands there, if it can be told from
+    /// others.
+    pub(crate) fn before(&self, view: Option<&View>) -> Before {
+        let counts = self.probe.as_ref().and(view).map(|view| self.counts(view));
+        let count = |count: usize| u32::try_from(count).ok();
+        Before {
+            shown: counts.and_then(|counts| count(counts.beginning)),
+            whole: counts.and_then(|counts| count(counts.whole)),
+            folds: false,
+        }
     }
 
     /// The screen right before the paste.
     pub(crate) fn begins(&mut self, view: Option<&View>) {
-        self.before = view.map_or(0, |view| self.count(view));
+        self.before = view.map_or(Counts::default(), |view| self.counts(view));
         self.written = true;
     }
 
@@ -63,7 +93,7 @@ impl Pasted {
         match composer {
             Composer::Folded if self.written && self.folds => Sight::Ours(self.attempt),
             Composer::Text(text) if self.written && self.is_in(text) => Sight::Ours(self.attempt),
-            Composer::Empty if self.written && self.count(view) > self.before => {
+            Composer::Empty if self.written && self.counts(view).is_more_than(self.before) => {
                 Sight::Submitted(self.attempt)
             }
             composer => plain(composer),
@@ -95,10 +125,11 @@ impl Pasted {
             || self.probe.as_ref().is_some_and(|probe| shown.contains(probe.as_str()))
     }
 
-    fn count(&self, view: &View) -> usize {
-        let Some(probe) = &self.probe else { return 0 };
+    fn counts(&self, view: &View) -> Counts {
+        let Some(probe) = &self.probe else { return Counts::default() };
         let text: String = view.screen_lines().iter().map(|line| letters(&line.text)).collect();
-        text.matches(probe.as_str()).count()
+        let count = |part: &str| text.matches(part).count();
+        Counts { beginning: count(probe), whole: count(&self.letters) }
     }
 }
 

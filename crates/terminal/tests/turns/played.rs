@@ -4,6 +4,7 @@ use ptyard_core::turn::{
     Doubt, Evidence, Hold, Outcome, Position, Recovered, Rule, Source, StallReason, Status,
 };
 use ptyard_core::{Exit, Moment};
+use ptyard_screen::keys::parse;
 use ptyard_screen::{Signal, View};
 use ptyard_terminal::Terminal;
 use ptyard_terminal::agent::{Agent, Composer, Earlier, Haste, Judge, Note, Recipe, TurnEvent, Verdict};
@@ -238,10 +239,14 @@ async fn nobody_is_handed_mail_without_an_agent_and_one_at_a_time() {
 
 /// Another server goes on with the terminal: what it knows is the note and the text.
 async fn server_is_lost(played: &mut Played) {
+    server_is_lost_with(played, TEXT).await;
+}
+
+async fn server_is_lost_with(played: &mut Played, text: &str) {
     let log = played.stage.directory.path().join("t");
     let Note { attempt, epoch, from, before } = Terminal::noted(&log).unwrap();
     let recovered = Recovered::Noted { attempt, from };
-    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()), before };
+    let earlier = Earlier { epoch, recovered, text: Some(text.to_owned()), before, stopped: false };
     let agent =
         Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), Recipe::default()) };
     played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
@@ -294,6 +299,24 @@ async fn law_13_after_a_crash_a_text_that_is_new_in_the_transcript_is_the_proof(
     played.input(&format!("{TEXT}\r")).await;
     server_is_lost(&mut played).await;
     played.draws(&format!("> {TEXT}\r\nDone."), "").await;
+    played.stage.delivered(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_13_after_a_crash_a_text_is_told_from_another_that_begins_like_it() {
+    const OTHER: &str = "Compare the totals of last year with those of May";
+    const OURS: &str = "Compare the totals of last year with those of June";
+    let mut played = ready().await;
+    played.draws(&format!("> {OTHER}\r\nDone.\r\n"), "").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    played.stage.offer(1, OURS).await.unwrap();
+    played.input(&format!("{OURS}\r")).await;
+    server_is_lost_with(&mut played, OURS).await;
+    // The other one is still there, and ours is not.
+    played.draws(&format!("> {OTHER}\r\nDone.\r\nAsk more.\r\n"), "").await;
+    assert_eq!(played.stage.outcome().await, (attempt_id(1), Outcome::Uncertain(Doubt::ServerLost)));
+    // It scrolled away when ours was taken.
+    played.draws(&format!("> {OURS}\r\nDone.\r\n"), "").await;
     played.stage.delivered(1).await;
 }
 
@@ -364,6 +387,33 @@ async fn urgent_mail_stops_a_turn_once_and_comes_after_it() {
     played.stage.ready().await;
     played.stage.offer(3, "urgent text").await.unwrap();
     played.input(&format!("{typed}{STOP}urgent text\r")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_an_earlier_server_stopped_is_not_stopped_again() {
+    let mut played = at_work().await;
+    let log = played.stage.directory.path().join("t");
+    let typed = format!("{TEXT}\r");
+    assert!(!Terminal::is_stopped(&log));
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    played.input(&format!("{typed}{STOP}")).await;
+    let recovered = Recovered::Taken { attempt: attempt_id(1), at: 0 };
+    let Note { epoch, before, .. } = Terminal::noted(&log).unwrap();
+    let stopped = Terminal::is_stopped(&log);
+    let recipe = Recipe { interrupt: parse("Escape").unwrap(), ..Recipe::default() };
+    let earlier = Earlier { epoch, recovered, text: Some(TEXT.to_owned()), before, stopped };
+    let agent = Agent { earlier: Some(earlier), ..Agent::new(Box::new(Sketch::default()), recipe) };
+    played.stage.turns = played.stage.terminal.attend(agent).await.unwrap();
+    played.draws("Working still", "").await;
+    played.stage.status(Status::Processing).await;
+    played.stage.terminal.hurry(Haste::StopsTheTurn).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    played.input(&format!("{typed}{STOP}")).await;
+    played.draws("", "").await;
+    played.stage.ready().await;
+    played.stage.offer(2, "urgent text").await.unwrap();
+    played.input(&format!("{typed}{STOP}urgent text\r")).await;
+    assert!(!Terminal::is_stopped(&log), "the next turn is another one");
 }
 
 #[tokio::test(start_paused = true)]

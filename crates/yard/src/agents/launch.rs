@@ -20,6 +20,7 @@ use super::deliver::Deliverer;
 use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
 use super::hooks;
+use super::labels::Labels;
 use super::mail::abandoned_by_nobody;
 use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
@@ -90,6 +91,8 @@ pub struct LaunchSpec {
     pub tools: Option<Vec<String>>,
     /// The same in the words of a caller who has other words for them, to be told to that one again.
     pub tools_as_said: Option<Vec<String>>,
+    /// What is written on it.
+    pub labels: Labels,
     /// The terminal that creates it; `None` is a person.
     pub creator: Option<TerminalId>,
     /// The caller's `PTYARD_PROFILES`.
@@ -178,6 +181,7 @@ impl Yard {
             provider: provider.id().to_owned(),
             depth,
             tools: spec.tools_as_said.clone().or_else(|| spec.tools.clone()),
+            labels: spec.labels.clone(),
         };
         let state = self.inner.config.state.clone();
         let (of_profile, told) =

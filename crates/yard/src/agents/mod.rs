@@ -8,6 +8,7 @@ pub mod framing;
 pub mod handoff;
 mod hooks;
 mod judge;
+mod labels;
 pub(crate) mod launch;
 pub(crate) mod mail;
 mod plan;
@@ -23,6 +24,7 @@ mod work;
 
 pub use dialogs::OnDialog;
 pub use error::AgentError;
+pub use labels::Labels;
 pub use launch::{Alias, Known, LaunchSpec, Launched, STATE_VARIABLE};
 pub use mail::Told;
 pub use status::{AgentStatus, Answer};

@@ -15,12 +15,13 @@ impl Yard {
     /// says what may have been typed, the store what became of it.
     pub(super) async fn on_record(&self, entry: &Entry) -> Result<Earlier, YardError> {
         let (id, store) = (entry.id(), &self.inner.store);
-        let note = Terminal::noted(&self.inner.state.terminal(id));
+        let directory = self.inner.state.terminal(id);
+        let (note, stopped) = (Terminal::noted(&directory), Terminal::is_stopped(&directory));
         let epoch = note.map_or(Epoch::default(), |note| note.epoch);
         if let Some(open) = store.open_turn(id).await? {
             let at = open.offset.unwrap_or_else(|| entry.terminal.log().bounds().end);
             let recovered = Recovered::Taken { attempt: open.attempt, at };
-            return Ok(Earlier { epoch, recovered, text: None, before: Before::default() });
+            return Ok(Earlier { epoch, recovered, text: None, before: Before::default(), stopped });
         }
         let doubtful = Select { receiver: Some(id), states: vec![MessageState::Uncertain] };
         let doubtful = store.messages(doubtful, Page { most: Page::MOST, ..Page::default() }).await?;
@@ -32,6 +33,6 @@ impl Yard {
         });
         let (recovered, text) = noted.unzip();
         let before = note.map_or_else(Before::default, |note| note.before);
-        Ok(Earlier { before, epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text })
+        Ok(Earlier { before, epoch, recovered: recovered.unwrap_or(Recovered::Nothing), text, stopped })
     }
 }

@@ -8,6 +8,8 @@ use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_store::SessionName;
 use serde::{Deserialize, Serialize};
 
+use super::labels::Labels;
+
 /// How deep work may be handed down: an agent that a person started is at 0. Deeper chains are agents that start
 /// agents without end, never a plan.
 pub const DEEPEST: u8 = 8;
@@ -33,6 +35,9 @@ pub struct Member {
     /// The tools that whoever started it let it use, in that one's words; `None` when nothing was said of them.
     #[serde(default)]
     pub tools: Option<Vec<String>>,
+    /// What is written on it.
+    #[serde(default)]
+    pub labels: Labels,
 }
 
 /// Who works with whom.
@@ -161,6 +166,13 @@ impl Roster {
         self.members.get(&id)
     }
 
+    /// Writes something else on a member.
+    pub fn relabel(&mut self, id: TerminalId, labels: Labels) {
+        if let Some(member) = self.members.get_mut(&id) {
+            member.labels = labels;
+        }
+    }
+
     /// Who gets a message of `sender`: who was named, else who created it.
     ///
     /// # Errors
@@ -233,7 +245,16 @@ mod tests {
 
     fn member(id: TerminalId, session: &str, creator: Option<TerminalId>) -> Member {
         let (session, provider) = (session.to_owned(), "generic".to_owned());
-        Member { id, session, creator, profile: None, provider, depth: 0, tools: None }
+        Member {
+            id,
+            session,
+            creator,
+            profile: None,
+            provider,
+            depth: 0,
+            tools: None,
+            labels: Labels::default(),
+        }
     }
 
     fn team() -> Roster {

@@ -1,14 +1,13 @@
 //! What a yard knows of its agents.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptyard_core::TerminalId;
 use ptyard_providers::{Dialog, Provider};
 use ptyard_terminal::agent::{Agent, Earlier, TurnEvents};
+use ptyard_terminal::{Outlives, replace_file};
 use tokio::sync::watch;
 
 use super::editions::{Editions, Known};
@@ -78,11 +77,7 @@ impl Team {
 
 /// Writes a member down in its terminal's directory, whole or not at all.
 pub(crate) fn keep(member: &Member, directory: &Path) -> io::Result<()> {
-    let part = directory.join("member.json.part");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-    file.write_all(&serde_json::to_vec(member)?)?;
-    drop(file);
-    std::fs::rename(&part, directory.join(MEMBER))
+    replace_file(&directory.join(MEMBER), &serde_json::to_vec(member)?, Outlives::Process)
 }
 
 /// The member whose terminal has this directory; `None` when no agent was started there.

@@ -89,12 +89,12 @@ async fn a_log_limit_keeps_the_newest_and_tells_the_gap() {
     let script = "head -c 4000000 /dev/zero | tr '\\0' x; echo end";
     let window = run(&stage.yard, limited(limits, sh(script, PIPES, brief()))).await;
     wait(&stage.yard, &window, "exit", None, 20_000).await;
+    let rest = stage.yard.read(&at(&window), Some(0), 1 << 20).await.unwrap();
     let info = stage.yard.info(&at(&window)).unwrap();
     let kept = info.log_end - info.log_start;
     assert_eq!(info.log_end, 4_000_004);
     // The ring, and a segment that is not full, come on top.
     assert!((128 << 10..=512 << 10).contains(&kept), "{kept}");
-    let rest = stage.yard.read(&at(&window), Some(0), 1 << 20).await.unwrap();
     assert_eq!((rest.from, rest.evicted), (info.log_start, info.log_start));
     assert!(rest.data.ends_with(b"end\n"));
 }

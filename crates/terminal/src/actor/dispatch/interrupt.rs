@@ -6,7 +6,7 @@ use ptyard_screen::keys;
 
 use super::super::Actor;
 use super::super::input::Job;
-use crate::agent::Haste;
+use crate::agent::{Haste, note};
 
 impl Actor {
     /// Whether mail waits for the end of a turn.
@@ -33,6 +33,10 @@ impl Actor {
 
     /// Presses the keys.
     pub(super) fn press_interrupt(&mut self, epoch: Epoch, now: Moment) {
+        // Before the first key: after a crash in between the turn runs to its end, which is well, and is not stopped twice.
+        if let Err(error) = note::write_stopped(self.reader.dir()) {
+            tracing::warn!(%error, "a turn is stopped without a note of it");
+        }
         let modes = self.modes();
         let Some(attended) = &mut self.attended else { return };
         tracing::info!(%epoch, "a turn is stopped for urgent mail");

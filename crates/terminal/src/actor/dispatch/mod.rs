@@ -92,6 +92,9 @@ impl Actor {
         let (mut machine, mut pasted) = (TurnMachine::new(agent.eager, now), None);
         if let Some(earlier) = agent.earlier {
             machine = TurnMachine::recover(agent.eager, earlier.epoch, earlier.recovered, now);
+            if earlier.stopped {
+                machine.recover_interrupt();
+            }
             pasted = match (earlier.recovered, earlier.text) {
                 (Recovered::Noted { attempt, .. } | Recovered::Taken { attempt, .. }, Some(text)) => {
                     Some(Pasted::recovered(attempt, &text, earlier.before))

@@ -57,9 +57,10 @@ impl Actor {
         let brackets = self.brackets();
         let before = self.attended.as_ref().map_or_else(Before::default, |attended| {
             let text = attended.mail.as_ref().map(|mail| mail.text.as_str());
-            let shown = text.and_then(|text| Pasted::new(attempt, text).shown(attended.seen.view.as_ref()));
+            let view = attended.seen.view.as_ref();
+            let before = text.map_or_else(Before::default, |text| Pasted::new(attempt, text).before(view));
             let is_clear = attended.seen.told.iter().any(|said| said.sight.is_clear());
-            Before { shown, folds: is_clear && brackets == paste::Brackets::On }
+            Before { folds: is_clear && brackets == paste::Brackets::On, ..before }
         });
         let note = Note { attempt, epoch, from: self.now.end, before };
         match note::write(self.reader.dir(), note) {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use tokio::io::Interest;
 
+use super::aside;
 use crate::backend::Ceilings;
 use crate::sys::watched::WatchedFd;
 
@@ -29,8 +30,8 @@ impl Controller {
 /// Makes a controller's files appear in the cgroups below `home`, if the system lets us; else says why not.
 ///
 /// The controller has to be handed down twice: from our own cgroup to `home`, which the kernel allows only where no
-/// process lives beside `home` or in the root, and where whoever made our cgroup has done it already; and from `home`
-/// to its programs, which is ours to do.
+/// process lives beside `home` (we step aside) or in the root, and where whoever made our cgroup has given it to us; and
+/// from `home` to its programs, which is ours to do.
 pub(super) fn offer(home: &Path, controller: Controller) -> io::Result<()> {
     let name = controller.name();
     let lists = |file: &Path| -> io::Result<bool> {
@@ -46,6 +47,7 @@ pub(super) fn offer(home: &Path, controller: Controller) -> io::Result<()> {
             let why = format!("the {name} controller is not delegated to {}", own.display());
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
+        aside::step(own)?;
         hand_down(own).map_err(|error| {
             let why = format!("the {name} controller cannot be handed down by {}: {error}", own.display());
             io::Error::new(io::ErrorKind::Unsupported, why)

@@ -14,6 +14,7 @@ use rustix::fs::FlockOperation;
 use rustix::time::Timespec;
 use tokio::io::Interest;
 
+use super::aside;
 use super::ceilings::{self, Controller};
 use crate::backend::Ceilings;
 use crate::local::fork;
@@ -226,7 +227,9 @@ fn own_cgroup() -> io::Result<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::")).ok_or_else(missing)?;
     // A container may see only a part of the hierarchy mounted, while the path counts from its top.
     let below = Path::new(path).strip_prefix(&root).map_err(|_| missing())?;
-    Ok(Path::new(&mount).join(below))
+    let own = Path::new(&mount).join(below);
+    // Where an earlier server, or we, stepped aside.
+    Ok(if own.ends_with(aside::ASIDE) { own.parent().map_or(own.clone(), Path::to_owned) } else { own })
 }
 
 /// Root and mount point, if a line of mountinfo is about the unified hierarchy.

@@ -1,5 +1,6 @@
 //! All the processes that came of one program, those that left its session included.
 
+mod aside;
 pub(super) mod ceilings;
 pub(super) mod cgroup;
 pub(super) mod procfs;
