@@ -5,6 +5,8 @@
 //! can [catch up](catch_up) with a flood without drawing all of it. Input leaves through [`keys`], [`paste`] and
 //! [`reply`], encoded as the modes demand.
 //!
+//! [`frames`] says when a screen that goes on changing is worth a look.
+//!
 //! Both readers share one parser, so they agree about every sequence, however the bytes were cut. Time comes in
 //! as a value ([`ptyard_core::Moment`]).
 //!
@@ -12,6 +14,7 @@
 //! tone, or with the emoji presentation selector) takes two. Its characters are all kept.
 
 pub mod catch_up;
+pub mod frames;
 pub mod keys;
 pub mod modes;
 mod parse;

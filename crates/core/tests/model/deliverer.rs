@@ -20,6 +20,9 @@ pub(crate) trait Deliverer: Clone + std::hash::Hash {
     /// The same after a crash, from what was durable.
     fn recover(&self, epoch: Epoch, recovered: Recovered) -> Self;
 
+    /// It was on record that the turn that runs was stopped.
+    fn recover_interrupt(&mut self) {}
+
     /// Whether it tells that an attempt makes no progress.
     fn tells_stall(&self) -> bool;
 
@@ -65,6 +68,10 @@ impl Deliverer for TurnMachine {
 
     fn would_interrupt(&self) -> bool {
         Self::would_interrupt(self)
+    }
+
+    fn recover_interrupt(&mut self) {
+        Self::recover_interrupt(self);
     }
 
     fn tells_stall(&self) -> bool {

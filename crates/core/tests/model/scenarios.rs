@@ -152,6 +152,14 @@ pub(crate) fn urgent() -> Vec<Scenario> {
         scenario("urgent mail and dialogs", 2, dialogs(PLAIN), FLICKER, urgent),
         scenario("urgent mail and dialogs, reports", 2, dialogs(REPORTS), REPORTED, urgent),
         scenario("urgent mail and a person", 2, PLAIN, COMPLETED, Chances { people: 1, ..urgent }),
+        scenario("urgent mail and a crash", 2, PLAIN, COMPLETED, Chances { crashes: 1, hurries: 2, ..NONE }),
+        scenario(
+            "urgent mail and a crash, reports",
+            2,
+            REPORTS,
+            REPORTED,
+            Chances { crashes: 1, hurries: 2, ..NONE },
+        ),
         scenario("urgent mail and a bare shell", 2, PLAIN, COMPLETED, Chances { shells: 1, ..urgent }),
     ]
 }

@@ -67,7 +67,7 @@ pub(crate) struct World<D: Deliverer> {
     misled: bool,
     /// Something happened after which an attempt may be uncertain.
     may_doubt: bool,
-    /// The turn that was stopped last.
+    /// The turn that was stopped since the last note, which is durable.
     stopped: Option<Epoch>,
 }
 
@@ -338,6 +338,9 @@ impl<D: Deliverer> World<D> {
             }
         }
         self.deliverer = self.deliverer.recover(self.epoch, recovered);
+        if self.stopped.is_some() {
+            self.deliverer.recover_interrupt();
+        }
         self.wake = true;
         let reports = std::mem::take(&mut self.reports);
         for (at, status) in &reports {
@@ -471,6 +474,7 @@ impl<D: Deliverer> System for World<D> {
             }
             Action::NoteIsWritten(at) => {
                 self.note = Some((self.jobs[at].0, self.log_end));
+                self.stopped = None;
                 self.jobs[at].2 = Job::Noted;
             }
             Action::NotedIsTold(at) => {

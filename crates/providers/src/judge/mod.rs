@@ -111,6 +111,12 @@ impl Judge {
     pub fn verdict(&mut self, now: Moment) -> Verdict {
         let mut until = Vec::new();
         let mut evidence = Vec::with_capacity(3);
+        // Before the reports: what was ready on the screen has come up, and its first report need not hold any more.
+        let (said, quiet_until) = self.reading.shown(now);
+        until.extend(quiet_until);
+        let asked = expected(&self.screen);
+        self.screen.observe(said, asked, self.reading.stands_since(now), now);
+        until.extend(self.screen.deadline(asked));
         if let Some(said) = self.reading.native() {
             let ready = self.reading.provider().ready().clone();
             let start = || {
@@ -125,7 +131,7 @@ impl Judge {
                 native.came_up();
             }
             let asked = expected(native);
-            native.observe(said, asked, now);
+            native.observe(said, asked, now, now);
             until.extend(native.deadline(asked));
             evidence.push(native.held().clone());
         }
@@ -140,11 +146,6 @@ impl Judge {
             (None, None) => None,
         };
         evidence.extend(self.title.clone());
-        let (said, quiet_until) = self.reading.shown(now);
-        until.extend(quiet_until);
-        let asked = expected(&self.screen);
-        self.screen.observe(said, asked, now);
-        until.extend(self.screen.deadline(asked));
         evidence.push(self.screen.held().clone());
         self.name(&mut evidence);
         Verdict {

@@ -46,7 +46,7 @@ pub(crate) struct Reading {
     seen: Option<Seen>,
     composer: Composer,
     submitted: Submitted,
-    last_output: Moment,
+    last_output: Option<Moment>,
     /// The end of the output.
     end: u64,
     /// The end of the output that the last frame showed.
@@ -87,7 +87,7 @@ impl Reading {
             seen: None,
             composer: Composer::Unseen,
             submitted: Submitted::default(),
-            last_output: Moment::EPOCH,
+            last_output: None,
             end: 0,
             shown: 0,
         }
@@ -107,7 +107,7 @@ impl Reading {
 
     /// Output ended at log offset `end`.
     pub(crate) fn output(&mut self, end: u64, now: Moment) {
-        self.last_output = now;
+        self.last_output = Some(now);
         self.end = self.end.max(end);
     }
 
@@ -179,6 +179,11 @@ impl Reading {
             about: dialog.about,
             keys: dialog.keys.clone(),
         })
+    }
+
+    /// Since when what the last frame shows stands there: it was printed before it was looked at.
+    pub(crate) fn stands_since(&self, now: Moment) -> Moment {
+        self.last_output.map_or(now, |printed| printed.min(now))
     }
 
     /// What stands where input is composed.
@@ -310,7 +315,7 @@ impl Reading {
         let Some(quiet) = self.provider.ready.quiet_ms.filter(|_| self.seen.is_some()) else {
             return (unknown, None);
         };
-        let from = self.last_output + Duration::from_millis(quiet);
+        let from = self.last_output.unwrap_or(Moment::EPOCH) + Duration::from_millis(quiet);
         if now < from {
             let rule = Rule::named("output");
             return (Evidence::new(Source::Screen, position, Status::Processing, rule), Some(from));

@@ -70,8 +70,14 @@ impl Steady {
         &self.held
     }
 
-    /// Takes what is said at `now`; returns what counts when it is something new.
-    pub(crate) fn observe(&mut self, said: Evidence, asked: Asked, now: Moment) -> Option<&Evidence> {
+    /// Takes what is said at `now`, and is so since `from`; returns what counts when it is something new.
+    pub(crate) fn observe(
+        &mut self,
+        said: Evidence,
+        asked: Asked,
+        from: Moment,
+        now: Moment,
+    ) -> Option<&Evidence> {
         if class(said.status) == class(self.held.status) {
             self.coming = None;
             let is_new = said.status != self.held.status
@@ -82,7 +88,7 @@ impl Steady {
         }
         let since = match &self.coming {
             Some((coming, since)) if class(coming.status) == class(said.status) => *since,
-            _ => now,
+            _ => from,
         };
         if now.since(since) < self.needed(&said, asked) {
             self.coming = Some((said, since));

@@ -95,8 +95,44 @@ fn law_09_ready_from_before_the_message_does_not_count_after_it() {
     assert_eq!(watch.evidence().status, Status::Processing);
     show(&mut watch, "* working\r\n> ", 1300);
     show(&mut watch, "done\r\n> ", 2000);
-    assert_eq!(status(&mut watch, 2100), Status::Processing, "it has to hold");
+    assert_eq!(status(&mut watch, 2030), Status::Processing, "it has to hold");
     assert_eq!(status(&mut watch, 2400), Status::Completed);
+}
+
+#[test]
+fn what_is_about_to_count_has_to_stand_there_still() {
+    let mut watch = watch(TOY);
+    show(&mut watch, "> ", 100);
+    assert_eq!(status(&mut watch, 1000), Status::Idle);
+    show(&mut watch, "* working\r\n> ", 2000);
+    assert_eq!(status(&mut watch, 2200), Status::Processing);
+    // Between two frames of work it looks ready for longer than ready has to hold, but for a look.
+    show(&mut watch, "> ", 3000);
+    show(&mut watch, "* working\r\n> ", 3035);
+    watch.advance(ms(4000));
+    let changes = watch.changes();
+    let ready = changes.iter().filter(|change| change.at > ms(2500) && change.evidence.status.is_ready());
+    assert_eq!(ready.count(), 0, "{changes:?}");
+    // It counts from when it was printed, not from when it was looked at.
+    show(&mut watch, "> ", 5000);
+    assert_eq!(status(&mut watch, 5040), Status::Idle);
+}
+
+#[test]
+fn a_first_report_need_not_hold_when_the_screen_had_come_up() {
+    let mut terminal = Looks::new();
+    terminal.at("> ", 100);
+    let report = "\x1b]7501;state=idle:app=toy\x1b\\";
+    let mut scanner = ptyard_screen::Scanner::new();
+    let mut signals = Vec::new();
+    scanner.scan(0, report.as_bytes(), &mut |signal| signals.push(signal));
+    for signal in &signals {
+        terminal.judge.signal(signal, ms(200));
+    }
+    terminal.judge.verdict(ms(200));
+    let verdict = terminal.judge.verdict(ms(360));
+    let native = verdict.evidence.iter().find(|said| said.source == Source::Native).unwrap();
+    assert_eq!(native.status, Status::Idle, "the screen was ready 250 ms after it was drawn");
 }
 
 #[test]

@@ -1,26 +1,14 @@
 //! All of it for one terminal: bytes and dispatches in, changes of status out, time as a value.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ptyard_core::turn::{Evidence, Position, Rule, Source, Status};
 use ptyard_core::{Moment, Size};
+use ptyard_screen::frames::{Frame, Frames};
 use ptyard_screen::{Scanner, Screen, new_screen};
 
 use super::{Composer, Dialog, Finding, Ledger, Reading, Steady};
 use crate::manifest::Provider;
-
-/// A frame is looked at when nothing was printed for so long,
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// or, in a flood, so long after the first byte that was not looked at,
-const FRAME: Duration = Duration::from_millis(80);
-
-/// or at once when a synchronized update ended, but so long after the last look.
-const LEAST: Duration = Duration::from_millis(40);
-
-/// The end of a synchronized update.
-const UPDATE_END: &[u8] = b"\x1b[?2026l";
 
 /// A change of status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,21 +30,10 @@ pub struct Watch {
     steady: Steady,
     ledger: Ledger,
     offset: u64,
-    /// Output that was not looked at.
-    unseen: Option<Unseen>,
-    last_look: Moment,
+    frames: Frames,
     finding: Finding,
     turn_until: Option<Moment>,
     changes: Vec<Change>,
-}
-
-/// Output that was not looked at.
-#[derive(Debug, Clone, Copy)]
-struct Unseen {
-    first: Moment,
-    last: Moment,
-    /// A synchronized update ended with the last byte, so the frame is whole.
-    is_whole: bool,
 }
 
 impl Watch {
@@ -75,8 +52,7 @@ impl Watch {
             steady: Steady::new(&ready, start.clone()),
             ledger: Ledger::default(),
             offset: 0,
-            unseen: None,
-            last_look: now,
+            frames: Frames::default(),
             finding,
             turn_until: None,
             changes: vec![Change { at: now, evidence: start }],
@@ -92,8 +68,8 @@ impl Watch {
         self.screen.feed(bytes, now);
         self.offset += bytes.len() as u64;
         self.reading.output(self.offset, now);
-        let first = self.unseen.map_or(now, |unseen| unseen.first);
-        self.unseen = Some(Unseen { first, last: now, is_whole: bytes.ends_with(UPDATE_END) });
+        let is_whole = self.scanner.update_ended_at() == self.offset;
+        self.frames.changed(if is_whole { Frame::Whole } else { Frame::Open }, now);
         if told {
             self.judge_again(now);
         }
@@ -103,7 +79,7 @@ impl Watch {
     pub fn resize(&mut self, size: Size, now: Moment) {
         self.advance(now);
         self.screen.resize(size);
-        self.unseen.get_or_insert(Unseen { first: now, last: now, is_whole: false });
+        self.frames.changed(Frame::Open, now);
     }
 
     /// A message was handed over: its Enter was written at `now`.
@@ -147,28 +123,18 @@ impl Watch {
     /// When to call [`Watch::advance`] even if nothing happens.
     #[must_use]
     pub fn deadline(&self) -> Option<Moment> {
-        let look = self.look_at();
+        let look = self.frames.due();
         let steady = self.steady.deadline(self.ledger.asked());
         [look, steady, self.finding.until, self.turn_until].into_iter().flatten().min()
-    }
-
-    /// When what was printed is to be looked at.
-    fn look_at(&self) -> Option<Moment> {
-        let printed = self.unseen.map(|unseen| {
-            let at = (unseen.last + PAUSE).min(unseen.first + FRAME);
-            if unseen.is_whole { at.min((self.last_look + LEAST).max(unseen.last)) } else { at }
-        });
-        // An update that is not ended is shown after a while all the same.
-        [printed, self.screen.deadline()].into_iter().flatten().min()
     }
 
     /// Lets time pass up to `now`.
     pub fn advance(&mut self, now: Moment) {
         while let Some(due) = self.deadline().filter(|&due| due <= now) {
-            if self.look_at().is_some_and(|at| due >= at) {
-                self.unseen = None;
-                self.last_look = due;
+            // What is about to count has to stand there still.
+            if self.frames.has_changed() || self.frames.due().is_some_and(|at| due >= at) {
                 let view = self.screen.view(0, due);
+                self.frames.looked(self.screen.deadline(), due);
                 let shown = self.offset - self.screen.held() as u64;
                 self.reading.look(&view, shown, due);
             }
@@ -191,8 +157,9 @@ impl Watch {
         let said = self.finding.evidence.clone();
         let (said, until) = self.ledger.weigh(said, &self.finding.composer, ready, now);
         self.turn_until = until;
+        let from = if said.source == Source::Screen { self.reading.stands_since(now) } else { now };
         let before = self.steady.held().status;
-        if let Some(evidence) = self.steady.observe(said, self.ledger.asked(), now)
+        if let Some(evidence) = self.steady.observe(said, self.ledger.asked(), from, now)
             && evidence.status != before
         {
             self.changes.push(Change { at: now, evidence: evidence.clone() });

@@ -104,12 +104,6 @@ pub struct Ready {
 
 impl Default for Ready {
     fn default() -> Self {
-        Self {
-            settle_ms: 120,
-            first_settle_ms: 250,
-            quiet_ms: None,
-            unseen_work_ms: 1500,
-            on_its_way_ms: 600,
-        }
+        Self { settle_ms: 40, first_settle_ms: 250, quiet_ms: None, unseen_work_ms: 1500, on_its_way_ms: 600 }
     }
 }

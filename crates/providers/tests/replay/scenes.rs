@@ -13,6 +13,8 @@ pub(crate) enum Strip {
     Nothing,
     /// The program's own reports (OSC 7501).
     Reports,
+    /// These, and its titles: only the screen is left.
+    Signals,
 }
 
 /// What was true from a moment on.
@@ -130,6 +132,10 @@ impl Scene {
                 // As it stands in JSON.
                 let report = Regex::new(r"\\u001b\]7501;state.*?(?:\\u0007|\\u001b\\\\)").unwrap();
                 report.replace_all(&text, "").into_owned()
+            }
+            Strip::Signals => {
+                let signal = Regex::new(r"\\u001b\](?:7501;state|[012];).*?(?:\\u0007|\\u001b\\\\)").unwrap();
+                signal.replace_all(&text, "").into_owned()
             }
         }
     }

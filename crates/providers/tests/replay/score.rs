@@ -9,10 +9,10 @@ use crate::scenes::Mark;
 const EDGE: f64 = 0.3;
 
 /// Ready for longer than this while the truth is not, in seconds, is a false ready.
-const FALSE_READY: f64 = 0.15;
+const FALSE_READY: f64 = 0.05;
 
 /// How late ready may be seen, in seconds, beside that uncertainty.
-const LATE: f64 = 0.3;
+pub(crate) const LATE: f64 = 0.3;
 
 /// How far the clock goes for one sample, in seconds.
 const STEP: f64 = 0.02;

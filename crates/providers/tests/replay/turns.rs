@@ -1,20 +1,16 @@
 //! The judge and the turn machine together, as they work on a live terminal.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ptyard_core::turn::{
     AttemptId, Eager, Effect, Event, Evidence, Keys, Outcome, Position, Sight, Source, TurnMachine,
 };
 use ptyard_core::{Moment, Size};
 use ptyard_providers::{Change, Composer, Judge, Provider};
+use ptyard_screen::frames::{Frame, Frames};
 use ptyard_screen::{Scanner, Screen, View, new_screen};
 
 use crate::letters;
-
-/// Quiet after which a frame is looked at, and the longest without a look.
-const PAUSE: Duration = Duration::from_millis(20);
-const FRAME: Duration = Duration::from_millis(80);
 
 /// A terminal whose agent is told everything that was typed in a recording as messages.
 pub(crate) struct Terminal {
@@ -23,7 +19,7 @@ pub(crate) struct Terminal {
     judge: Judge,
     machine: TurnMachine,
     offset: u64,
-    unseen: Option<(Moment, Moment)>,
+    frames: Frames,
     until: Option<Moment>,
     view: Option<View>,
     /// The offset that the last look showed.
@@ -50,7 +46,7 @@ impl Terminal {
             judge: Judge::new(Arc::clone(provider)),
             machine: TurnMachine::new(Eager::Off, Moment::EPOCH),
             offset: 0,
-            unseen: None,
+            frames: Frames::default(),
             until: None,
             view: None,
             looked: 0,
@@ -75,8 +71,8 @@ impl Terminal {
                 self.tell(now);
             }
         }
-        let first = self.unseen.map_or(now, |(first, _)| first);
-        self.unseen = Some((first, now));
+        let is_whole = self.scanner.update_ended_at() == self.offset;
+        self.frames.changed(if is_whole { Frame::Whole } else { Frame::Open }, now);
     }
 
     /// Something was typed. While a question is open it is an answer to it.
@@ -122,7 +118,7 @@ impl Terminal {
 
     pub(crate) fn advance(&mut self, now: Moment) {
         loop {
-            let look = self.unseen.map(|(first, last)| (last + PAUSE).min(first + FRAME));
+            let look = self.frames.due();
             let silent = self.machine.silent_authority().map(|(_, at)| at);
             let due = [look, self.until, silent].into_iter().flatten().min();
             let Some(due) = due.filter(|due| *due <= now) else { return };
@@ -131,6 +127,8 @@ impl Terminal {
             } else if silent.is_some_and(|at| at <= due) {
                 let (source, _) = self.machine.silent_authority().unwrap();
                 self.step(Event::FellSilent(source), due);
+            } else if self.frames.has_changed() {
+                self.look(due);
             } else {
                 self.until = None;
                 self.tell(due);
@@ -139,8 +137,8 @@ impl Terminal {
     }
 
     fn look(&mut self, now: Moment) {
-        self.unseen = None;
         let view = self.screen.view(0, now);
+        self.frames.looked(self.screen.deadline(), now);
         self.looked = self.offset - self.screen.held() as u64;
         self.judge.look(&view, self.looked, now);
         self.view = Some(view);

@@ -34,6 +34,7 @@ pub struct Scanner {
     plain_since: u64,
     pen_since: u64,
     paste_mode_asked_at: u64,
+    update_ended_at: u64,
 }
 
 impl Scanner {
@@ -78,6 +79,12 @@ impl Scanner {
         self.paste_mode_asked_at
     }
 
+    /// The offset after the last end of a synchronized update (mode 2026 reset); 0 before the first one.
+    #[must_use]
+    pub fn update_ended_at(&self) -> u64 {
+        self.update_ended_at
+    }
+
     /// Reads `bytes`, whose first one is at log offset `at`, and hands every signal to `on`, in order.
     pub fn scan(&mut self, at: u64, bytes: &[u8], on: &mut impl FnMut(Signal)) {
         let mut i = 0;
@@ -111,6 +118,12 @@ impl Scanner {
                             && csi.params().contains(&2004)
                         {
                             self.paste_mode_asked_at = at + i as u64;
+                        }
+                        if let Step::Csi(csi) = step
+                            && csi.id() == (b'?', 0, b'l')
+                            && csi.params().contains(&2026)
+                        {
+                            self.update_ended_at = at + i as u64;
                         }
                         // Control characters in the midst of a sequence, and whatever is not known to be
                         // harmless, end the plain run.

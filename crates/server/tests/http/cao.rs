@@ -185,8 +185,8 @@ async fn agents_of_a_group_find_each_other() {
     let notes = json!({"doing": "the cart", "files": ["cart.rs"]});
     assert_eq!(set(&near, "metadata", json!({"metadata": notes})).await.1["metadata"], notes);
     assert_eq!(siblings(&first, "").await, Vec::<String>::new());
-    assert_eq!(siblings(&first, "?depth=1").await, [near.clone()]);
-    assert_eq!(siblings(&first, "?cross_session=true").await, [far.clone()]);
+    assert_eq!(siblings(&first, "?depth=1").await, *std::slice::from_ref(&near));
+    assert_eq!(siblings(&first, "?cross_session=true").await, *std::slice::from_ref(&far));
     let all = siblings(&first, "?depth=1&cross_session=true").await;
     assert!(all.len() == 2 && all.contains(&near) && all.contains(&far), "{all:?}");
     let told = get(&site, &format!("/terminals/{first}/siblings?depth=1")).await;

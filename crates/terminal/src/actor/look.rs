@@ -89,6 +89,11 @@ impl Looks {
         self.waiting.is_empty()
     }
 
+    /// When a synchronized update that is going on is shown unfinished.
+    pub(super) fn held_until(&self) -> Option<Moment> {
+        self.live.as_ref().and_then(|live| live.screen.deadline())
+    }
+
     pub(super) fn deadline(&self) -> Option<Moment> {
         self.live.as_ref().map(|live| live.last_look + IDLE)
     }

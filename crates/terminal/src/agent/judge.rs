@@ -12,6 +12,9 @@ pub trait Judge: Send {
     /// A sequence was seen in the output: a report (OSC 7501), a title, a mark.
     fn signal(&mut self, signal: &Signal, now: Moment);
 
+    /// Output came, up to log offset `end`. It may not have been looked at yet.
+    fn printed(&mut self, _end: u64, _now: Moment) {}
+
     /// Keys were typed, by whomever; those of mail too.
     fn typed(&mut self, _keys: Keys) {}
 

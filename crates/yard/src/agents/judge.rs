@@ -24,7 +24,7 @@ pub(super) fn agent(
     editions: watch::Receiver<Option<Arc<Known>>>,
 ) -> (Agent, watch::Receiver<Option<Dialog>>) {
     let (dialog, shown) = watch::channel(None);
-    let judge = ProviderJudge { reader: Reader::new(Arc::clone(provider)), editions, end: 0, dialog };
+    let judge = ProviderJudge { reader: Reader::new(Arc::clone(provider)), editions, dialog };
     (Agent::new(Box::new(judge), recipe(provider)), shown)
 }
 
@@ -59,8 +59,6 @@ fn keys(provider: &Provider) -> Vec<Key> {
 struct ProviderJudge {
     reader: Reader,
     editions: watch::Receiver<Option<Arc<Known>>>,
-    /// Where the output ended when it was last told.
-    end: u64,
     /// The dialog that is shown.
     dialog: watch::Sender<Option<Dialog>>,
 }
@@ -85,16 +83,16 @@ impl Judge for ProviderJudge {
         self.reader.signal(signal, now);
     }
 
+    fn printed(&mut self, end: u64, now: Moment) {
+        self.reader.output(end, now);
+    }
+
     fn typed(&mut self, keys: Keys) {
         self.reader.typed(keys);
     }
 
     fn look(&mut self, view: &View, offset: u64, now: Moment) {
         self.take_edition();
-        if offset > self.end {
-            self.end = offset;
-            self.reader.output(offset, now);
-        }
         self.reader.look(view, offset, now);
     }
 

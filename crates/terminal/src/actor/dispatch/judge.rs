@@ -1,21 +1,13 @@
 //! Looking: when the screen is judged, and what is told of it.
 
-use std::time::Duration;
-
 use ptyard_core::Moment;
 use ptyard_core::turn::{Event, Evidence, Position, Rule, Sight, Source, Status};
+use ptyard_screen::frames::Frame;
 use ptyard_screen::{Scanner, Signal};
 
 use super::super::Actor;
 use crate::agent::{ShellIs, sight};
 use crate::backend::TtyState;
-
-/// Quiet after output before the screen is judged: 50 ms. Programs draw a frame in a few writes; a frame that is half
-/// drawn shows a state that never was.
-const QUIET: Duration = Duration::from_millis(50);
-
-/// The longest that output which never rests puts off the judgement: 250 ms. A spinner must not hide that it spins.
-const LONGEST: Duration = Duration::from_millis(250);
 
 /// A shell that runs a command works, whatever stands on the screen.
 const COMMAND_RUNS: Rule = Rule::named("foreground.command");
@@ -58,22 +50,25 @@ impl Actor {
 
     /// When the screen is to be judged: it changed, and has come to rest or has not for long.
     pub(super) fn look_at(&self) -> Option<Moment> {
-        let attended = self.attended.as_ref()?;
-        let since = attended.clocks.unseen_since?;
-        let last = self.now.last_output.unwrap_or(since);
-        Some((last + QUIET).min(since + LONGEST))
+        self.attended.as_ref()?.clocks.frames.due()
     }
 
     pub(super) fn look_if_due(&mut self, now: Moment) {
-        let end = self.now.end;
+        let (end, update_ended_at) = (self.now.end, self.scanner.update_ended_at());
         let Some(attended) = &mut self.attended else { return };
-        if end > attended.seen.end {
+        if end > attended.seen.printed {
+            attended.seen.printed = end;
             attended.clocks.settled = false;
-            attended.clocks.unseen_since.get_or_insert(now);
+            let frame = if update_ended_at == end { Frame::Whole } else { Frame::Open };
+            attended.clocks.frames.changed(frame, now);
+            attended.judge.printed(end, now);
         }
-        if self.look_at().is_some_and(|at| at <= now) {
+        let is_verdict_due = attended.clocks.verdict.is_some_and(|at| at <= now);
+        // What is about to count has to stand there still.
+        let has_changed = is_verdict_due && attended.clocks.frames.has_changed();
+        if has_changed || self.look_at().is_some_and(|at| at <= now) {
             self.look_now(now);
-        } else if attended_verdict_due(self, now) {
+        } else if is_verdict_due {
             self.tell_verdict(now);
         }
     }
@@ -81,16 +76,20 @@ impl Actor {
     /// Judges the screen as it is at the end of the log.
     pub(super) fn look_now(&mut self, now: Moment) {
         let Some((view, offset)) = self.view_now(now) else { return };
+        let held_until = self.looks.held_until();
         let end = self.now.end;
         let Some(attended) = &mut self.attended else { return };
-        attended.clocks.unseen_since = None;
+        attended.clocks.frames.looked(held_until, now);
         if attended.machine.pausing().is_some() {
             attended.clocks.pasted_at.get_or_insert(now);
+        }
+        if end > attended.seen.printed {
+            attended.judge.printed(end, now);
+            attended.seen.printed = end;
         }
         attended.judge.look(&view, offset, now);
         attended.seen.view = Some(view);
         attended.seen.offset = offset;
-        attended.seen.end = end;
         self.tell_verdict(now);
     }
 
@@ -124,10 +123,6 @@ impl Actor {
         }
         self.step(news, now);
     }
-}
-
-fn attended_verdict_due(actor: &Actor, now: Moment) -> bool {
-    actor.attended.as_ref().is_some_and(|attended| attended.clocks.verdict.is_some_and(|at| at <= now))
 }
 
 impl super::Seen {

@@ -18,6 +18,7 @@ use ptyard_core::turn::{
     AttemptId, Effect, Event, Evidence, Foreground, Hold, Outcome, Recovered, TurnMachine,
 };
 use ptyard_screen::View;
+use ptyard_screen::frames::Frames;
 use tokio::sync::oneshot;
 
 use super::Actor;
@@ -54,8 +55,8 @@ struct Seen {
     view: Option<View>,
     /// The log offset that it shows.
     offset: u64,
-    /// The end of the log when it was taken.
-    end: u64,
+    /// The end of the log when it was last known here.
+    printed: u64,
     /// What was told of each source last.
     told: Vec<Evidence>,
     /// The tty was seen in the settings of a line editor.
@@ -65,8 +66,8 @@ struct Seen {
 /// Moments that are waited for.
 #[derive(Debug, Default)]
 struct Clocks {
-    /// The first output that was not looked at.
-    unseen_since: Option<Moment>,
+    /// When the screen is worth a look.
+    frames: Frames,
     /// The judge wants to be asked again.
     verdict: Option<Moment>,
     /// The paste was taken.
