@@ -177,7 +177,7 @@ fn meaning(code: ErrorCode) -> &'static str {
 }
 
 /// A word that nobody else says.
-fn any_word() -> Result<String, StartError> {
+pub(crate) fn any_word() -> Result<String, StartError> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)
         .map_err(|error| start_error(ErrorCode::Internal, format!("no random bytes: {error}")))?;

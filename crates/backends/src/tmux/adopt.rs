@@ -4,21 +4,27 @@ use std::sync::Arc;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{Questions, StartError, StartSpec, Started};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::control::{Owner, TmuxControl, end_of, pass_sizes};
+use super::control::{Owner, TmuxControl, pass_sizes};
 use super::draw::{self, History};
+use super::follow::{Following, Hearing};
 use super::joined::{FOUND, Found, Joined, Joining};
 use super::link::Link;
 use super::pane::{Feed, HandedOut, PaneSink, PaneSource};
 use super::protocol::quoted;
-use super::server::{Kept, follow_window, of_start};
-use super::start::{SIZES, note};
+use super::server::{Kept, ServerLink, follow_window, of_start};
+use super::start::{FEEDS, SIZES, note};
 use crate::shared::fate::Fate;
 use crate::shared::start_error;
 
 /// Takes a pane over: what it shows, and what it prints from then on, without a gap between both.
-pub(super) async fn adopt(link: Link, target: &str, spec: &StartSpec) -> Result<Started, StartError> {
+pub(super) async fn adopt(
+    server: Arc<ServerLink>,
+    link: Link,
+    target: &str,
+    spec: &StartSpec,
+) -> Result<Started, StartError> {
     let id: TerminalId = spec.id;
     let (_none, unheld) = spec.ceilings.split(|_| Some("the program runs already".to_owned()))?;
     let exact = if target.starts_with('%') { target.to_owned() } else { format!("={target}") };
@@ -42,17 +48,21 @@ pub(super) async fn adopt(link: Link, target: &str, spec: &StartSpec) -> Result<
     let (sizes, seen) = mpsc::channel(SIZES);
     // The first of them, for which there is room: the terminal takes the size that the pane has.
     let _has_room = found.size.map(|size| sizes.try_send(size));
-    tokio::spawn(pass_sizes(followed.size, sizes));
-    let end_link = link.clone();
-    let watched = Arc::clone(&process);
-    tokio::spawn(async move { herald.ended(end_of(&end_link, pane, &watched).await) });
-    let place = Joining::there(joined);
+    tokio::spawn(pass_sizes(followed.size, sizes.clone()));
+    let (finder, place) = Joining::there(joined);
+    let (feeds, fed) = mpsc::channel(FEEDS);
+    let feed = Feed { client: link.number, drawn, pieces: followed.pieces, ending: None };
+    let _has_room = feeds.try_send(feed);
+    let kept = Kept { pane, word: None, program: None };
+    let owner = Owner::Others;
+    let following = Following { server: Arc::clone(&server), id, owner, kept, finder, feeds, sizes };
+    let hearing = Hearing { link, end: watch::channel(None).1, process: Some(process) };
+    tokio::spawn(following.run(hearing, herald));
     let handed_out = HandedOut::default();
-    let feed = Feed { drawn, pieces: followed.pieces, ending: None };
     Ok(Started {
-        source: Box::new(PaneSource::new(feed, handed_out.clone())),
+        source: Box::new(PaneSource::new(fed, handed_out.clone())),
         sink: Some(Box::new(PaneSink::new(place.clone(), handed_out))),
-        control: Box::new(TmuxControl::new(place, id, Owner::Others, fate, seen)),
+        control: Box::new(TmuxControl::new(server, place, id, owner, fate, seen)),
         questions: Questions::ThePlaces,
         pid: Some(found.pid),
         unheld,

@@ -1,5 +1,6 @@
 //! The remaining controls of a program in a pane. The server is on this machine, so its processes are ours to see.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,20 +14,13 @@ use tokio::sync::{mpsc, watch};
 
 use super::joined::{Joined, Joining, line_discipline};
 use super::link::{Follow, Link, TmuxError};
-use super::protocol::Pane;
-use super::server::{OPTION, SESSION};
+use super::server::{OPTION, SESSION, ServerLink};
 use super::session::Sizing;
-use crate::shared::fate::{Fate, Herald};
+use crate::shared::fate::Fate;
 use crate::shared::{clients, look_after};
 
 /// How long the script that looks after processes may take beyond the grace it was given.
-const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
-
-/// How long after a process has ended the server may take to know how.
-const STATUS_LIMIT: Duration = Duration::from_secs(2);
-
-/// How long a program whose pane was closed may take to leave by itself.
-const HANG_UP_GRACE: Duration = Duration::from_secs(2);
+pub(super) const SCRIPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long after a kill the end may take to be known.
 const END_LIMIT: Duration = Duration::from_secs(3);
@@ -42,6 +36,7 @@ pub(super) enum Owner {
 
 /// Controls of one program. Dropped, they close the pane if it is ours.
 pub(super) struct TmuxControl {
+    server: Arc<ServerLink>,
     place: Joining,
     id: TerminalId,
     owner: Owner,
@@ -55,6 +50,7 @@ pub(super) struct TmuxControl {
 impl TmuxControl {
     /// Of a program in a pane that is, or will be, at this place. Sizes that the pane takes come through `sizes`.
     pub(super) fn new(
+        server: Arc<ServerLink>,
         place: Joining,
         id: TerminalId,
         owner: Owner,
@@ -67,7 +63,7 @@ impl TmuxControl {
             Owner::Others => Sizing::Asked,
         };
         tokio::spawn(resize(place.clone(), sizing, asked));
-        Self { place, id, owner, fate, size, sizes }
+        Self { server, place, id, owner, fate, size, sizes }
     }
 }
 
@@ -96,99 +92,6 @@ pub(super) async fn pass_sizes(mut seen: watch::Receiver<Option<Size>>, sizes: m
     }
 }
 
-/// Publishes the end of a program of ours, as its shell says it behind the last byte of output.
-pub(super) async fn own_end(
-    link: Link,
-    pane: Pane,
-    mark: String,
-    mut end: watch::Receiver<Option<i32>>,
-    herald: Herald,
-) {
-    let code = tokio::select! {
-        biased;
-        code = said(&mut end) => code,
-        // A program may outlive its server, but nobody can reach it any more, or learn how it ends.
-        _ = link.gone() => None,
-    };
-    if code.is_none() && !link.is_gone() {
-        // Somebody closed the pane. Its shell would not pass the hang-up on.
-        let grace = look_after::tenths(HANG_UP_GRACE);
-        let ended = clients::look_after(&mark, &["kill", &grace], HANG_UP_GRACE + SCRIPT_LIMIT).await;
-        if let Err(error) = ended {
-            tracing::warn!(mark, %error, "the processes of a closed pane may not have ended");
-        }
-    }
-    if code.is_some() {
-        let looked = clients::look_after(&mark, &["count"], SCRIPT_LIMIT).await;
-        let left = looked.map_or(0, |output| look_after::report(&output).found);
-        herald.left_behind(left);
-        if left == 0 {
-            // Nobody is left who could print, and all that was printed came before the word. The pane goes before the end
-            // is told: whoever hears of that may be the last who does anything here.
-            link.forget(pane);
-            let _gone = link.ask(format!("kill-pane -t {pane}")).await;
-        }
-    }
-    herald.ended(code.map_or_else(Exit::lost, Exit::exited));
-}
-
-/// What was said, or nothing when the pane went with whoever would have.
-async fn said(end: &mut watch::Receiver<Option<i32>>) -> Option<i32> {
-    match end.wait_for(Option::is_some).await {
-        Ok(code) => *code,
-        Err(_) => None,
-    }
-}
-
-/// Waits for the end of a process that was there before, and asks the server, whose child it was, how it ended. A pane
-/// that does not remain takes that with it.
-pub(super) async fn end_of(link: &Link, pane: Pane, process: &OtherProcess) -> Exit {
-    tokio::select! {
-        biased;
-        () = process.ended() => {}
-        // A program may outlive its server, but nobody can reach it any more, or learn how it ends.
-        _ = link.gone() => return Exit::lost(),
-    }
-    let give_up = tokio::time::Instant::now() + STATUS_LIMIT;
-    let mut pause = Duration::from_millis(1);
-    loop {
-        let format = "#{pane_dead} #{pane_dead_status} #{pane_dead_signal}.";
-        let answer = match link.ask(format!("display-message -p -t {pane} '{format}'")).await {
-            Ok(answer) => answer,
-            Err(TmuxError::Refused(_)) => {
-                link.forget(pane);
-                return unknown();
-            }
-            Err(TmuxError::Gone(_)) => return Exit::lost(),
-        };
-        let (is_dead, rest) = answer.trim_end().trim_end_matches('.').split_once(' ').unwrap_or_default();
-        let (code, signal) = rest.split_once(' ').unwrap_or_default();
-        let exit = match (code.parse(), signal.parse()) {
-            (_, Ok(signal)) => Some(Exit::signaled(signal)),
-            (Ok(code), _) => Some(Exit::exited(code)),
-            _ => None,
-        };
-        if is_dead == "1" {
-            // All that it printed came before this answer.
-            link.forget(pane);
-            return exit.unwrap_or_else(unknown);
-        }
-        if let Some(exit) = exit {
-            return exit;
-        }
-        if tokio::time::Instant::now() > give_up {
-            return unknown();
-        }
-        // The server is told by a signal of the kernel, at the same time as we.
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
-}
-
-fn unknown() -> Exit {
-    Exit { cause: ptyard_core::Cause::Unknown, ..Exit::lost() }
-}
-
 /// Gives a window a size: for good, or until somebody attaches who has another.
 pub(super) async fn resize_window(
     link: &Link,
@@ -214,17 +117,25 @@ pub(super) async fn resize_window(
 
 /// Carries out changes of the size; of several only the last one counts.
 async fn resize(mut place: Joining, sizing: Sizing, mut sizes: watch::Receiver<Option<Size>>) {
-    let Some(joined) = place.joined().await else { return };
-    let Joined { link, pane, window, .. } = &*joined;
     while sizes.changed().await.is_ok() {
         let size = *sizes.borrow_and_update();
         let Some(size) = size else { continue };
         let (cols, rows) = (size.cols(), size.rows());
-        let resized = resize_window(link, window, size, sizing).await;
-        // In a window with several panes its own share is asked for too.
-        let own = link.ask(format!("resize-pane -t {pane} -x {cols} -y {rows}")).await;
-        if let Err(error) = resized.and(own) {
-            tracing::warn!(%pane, %error, "the size of a pane stays as it is");
+        loop {
+            let Some(joined) = place.live().await else { return };
+            let Joined { link, pane, window, .. } = &*joined;
+            let resized = resize_window(link, window, size, sizing).await;
+            // In a window with several panes its own share is asked for too.
+            let own = link.ask(format!("resize-pane -t {pane} -x {cols} -y {rows}")).await;
+            match resized.and(own) {
+                Ok(_) => break,
+                // The next client is asked again.
+                Err(TmuxError::Gone(_)) => {}
+                Err(error) => {
+                    tracing::warn!(%pane, %error, "the size of a pane stays as it is");
+                    break;
+                }
+            }
         }
     }
 }
@@ -320,7 +231,8 @@ impl Control for TmuxControl {
 
 impl Drop for TmuxControl {
     fn drop(&mut self) {
-        let (mut place, owner, id) = (self.place.clone(), self.owner, self.id);
+        let (server, mut place) = (Arc::clone(&self.server), self.place.clone());
+        let (owner, id) = (self.owner, self.id);
         let nothing_left = self.fate.nothing_left();
         self.fate.spawn(async move {
             let Some(joined) = place.joined().await else { return };
@@ -335,11 +247,14 @@ impl Drop for TmuxControl {
                         tracing::warn!(mark, %error, "the processes in a pane may not have ended");
                     }
                     // Not the window: a person may have made another pane in it.
-                    let _gone = link.ask(format!("kill-pane -t {pane}")).await;
+                    let _gone = server.insist(link, &format!("kill-pane -t {pane}")).await;
                 }
                 Owner::Others => {
-                    let _gone = link.ask(format!("set-option -p -u -t {pane} {OPTION}")).await;
-                    let _gone = link.ask(format!("unlink-window -t '={SESSION}:{window}'")).await;
+                    let forget = format!("set-option -p -u -t {pane} {OPTION}");
+                    let unlink = format!("unlink-window -t '={SESSION}:{window}'");
+                    for command in [forget, unlink] {
+                        let _gone = server.insist(link, &command).await;
+                    }
                 }
             }
         });

@@ -62,18 +62,17 @@ pub(super) struct Joined {
 impl Joined {
     /// This pane, with the program that has this process id.
     pub(super) fn new(link: Link, found: &Found, pid: u32) -> Self {
-        Self {
-            link,
-            pane: found.pane,
-            window: found.window.clone(),
-            tty: found.tty.clone(),
-            pid,
-            process: OtherProcess::new(pid).ok().map(Arc::new),
-        }
+        Self::with(link, found, pid, OtherProcess::new(pid).ok().map(Arc::new))
+    }
+
+    /// The same, when the process is known.
+    pub(super) fn with(link: Link, found: &Found, pid: u32, process: Option<Arc<OtherProcess>>) -> Self {
+        let Found { pane, window, tty, .. } = found;
+        Self { link, pane: *pane, window: window.clone(), tty: tty.clone(), pid, process }
     }
 }
 
-/// A pane that is there, or that is still being looked for.
+/// A pane that is there, or that is still being looked for: for the first time, or over the next client.
 #[derive(Debug, Clone)]
 pub(super) struct Joining(watch::Receiver<Option<Arc<Joined>>>);
 
@@ -81,8 +80,9 @@ pub(super) struct Joining(watch::Receiver<Option<Arc<Joined>>>);
 pub(super) type Finder = watch::Sender<Option<Arc<Joined>>>;
 
 impl Joining {
-    pub(super) fn there(joined: Joined) -> Self {
-        Self(watch::channel(Some(Arc::new(joined))).1)
+    pub(super) fn there(joined: Joined) -> (Finder, Self) {
+        let (finder, joining) = watch::channel(Some(Arc::new(joined)));
+        (finder, Self(joining))
     }
 
     pub(super) fn awaited() -> (Finder, Self) {
@@ -93,6 +93,15 @@ impl Joining {
     /// The pane, if it was found by now.
     pub(super) fn now(&self) -> Option<Arc<Joined>> {
         self.0.borrow().clone()
+    }
+
+    /// The pane over a client that is not gone, once there is one; `None` when there will be none.
+    pub(super) async fn live(&mut self) -> Option<Arc<Joined>> {
+        let lives = |joined: &Option<Arc<Joined>>| joined.as_ref().is_some_and(|one| !one.link.is_gone());
+        match self.0.wait_for(lives).await {
+            Ok(joined) => joined.clone(),
+            Err(_) => None,
+        }
     }
 
     /// The pane; `None` when it is not found.

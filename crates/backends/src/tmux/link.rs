@@ -6,12 +6,18 @@
 //!    its queue cannot hold, nothing more is read, and then the server stops reading its panes.
 //! 3. Output of a pane that is gone ends. The server does not say when one goes; when a window is closed or changed, it
 //!    is asked for all there are.
+//! 4. Nothing is asked of a client before the server has attached it: one that asks earlier is refused, and a server
+//!    (3.3a) may fall over one that leaves that early.
+//! 5. A client is gone as soon as its process is: the server (3.3a) keeps the streams of one that was killed open.
 
 use std::collections::{HashMap, VecDeque};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ptyard_core::Size;
+use ptyard_terminal::local::OtherProcess;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,6 +30,10 @@ const COMMANDS: usize = 64;
 
 /// Pieces of output that may wait for one follower, of at most some kilobytes each.
 const PIECES: usize = 256;
+
+/// How long nothing comes of a client whose process has ended, until nothing more will. The server has heard of its end
+/// by then: it writes nothing more, and what it wrote before can be read at once.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Output of a pane, piece by piece.
 pub(super) type Pieces = mpsc::Receiver<Vec<u8>>;
@@ -105,9 +115,27 @@ pub(super) enum TmuxError {
 
 type Panes = Arc<Mutex<HashMap<Pane, Follower>>>;
 
+/// A server's process.
+#[derive(Debug)]
+pub(super) struct ServerProcess {
+    pid: u32,
+    process: OtherProcess,
+}
+
+impl ServerProcess {
+    /// Waits until it has ended.
+    pub(super) async fn ended(&self) {
+        self.process.ended().await;
+    }
+}
+
 /// A client that is connected.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
+    /// No other client has it.
+    pub(super) number: u64,
+    /// Whose client it is, as soon as that was asked.
+    pub(super) server: Option<Arc<ServerProcess>>,
     commands: mpsc::Sender<Asked>,
     panes: Panes,
     gone: watch::Receiver<Option<String>>,
@@ -123,30 +151,52 @@ impl Link {
         };
         let (commands, asked) = mpsc::channel(COMMANDS);
         let (say_gone, gone) = watch::channel(None);
+        static CLIENTS: AtomicU64 = AtomicU64::new(0);
+        let number = CLIENTS.fetch_add(1, Ordering::Relaxed);
         let panes = Panes::default();
         let waiting = Arc::default();
         let (closed, closes) = watch::channel(());
-        let reader = Reader {
+        let (attach, attached) = oneshot::channel();
+        let mut reader = Reader {
+            client,
             output: BufReader::with_capacity(64 << 10, output),
             waiting: Arc::clone(&waiting),
             panes: Arc::clone(&panes),
             closed,
+            attach: Some(attach),
         };
         let followed = Arc::clone(&panes);
         let looking = tokio::spawn(look_for_panes(commands.downgrade(), closes));
         tokio::spawn(async move {
-            let writing = tokio::spawn(write(input, asked, Arc::clone(&waiting)));
+            let writing = tokio::spawn(write(input, attached, asked, Arc::clone(&waiting)));
             let why = reader.read().await;
             writing.abort();
             looking.abort();
             say_gone.send_replace(Some(why.clone()));
-            end(client, &waiting, &followed, &why);
+            end(reader.client, &waiting, &followed, &why);
         });
-        Ok(Self { commands, panes, gone })
+        Ok(Self { number, server: None, commands, panes, gone })
+    }
+
+    /// This, as the client of the server with this process.
+    pub(super) fn of(self, pid: u32) -> std::io::Result<Self> {
+        let process = OtherProcess::new(pid)?;
+        Ok(Self { server: Some(Arc::new(ServerProcess { pid, process })), ..self })
+    }
+
+    /// Whether both are clients of the same server, which lives.
+    pub(super) fn has_server_of(&self, other: &Self) -> bool {
+        let pid = |link: &Self| link.server.as_ref().map(|server| server.pid);
+        pid(self).is_some() && pid(self) == pid(other)
     }
 
     pub(super) fn is_gone(&self) -> bool {
         self.gone.borrow().is_some()
+    }
+
+    /// Why the client is gone.
+    pub(super) fn is_gone_for(&self) -> TmuxError {
+        TmuxError::Gone(self.gone.borrow().clone().unwrap_or_default())
     }
 
     /// Waits until the client is gone.
@@ -179,7 +229,7 @@ impl Link {
         commands: [(String, Follow); N],
     ) -> [Result<Answer, TmuxError>; N] {
         debug_assert!(commands.iter().all(|(text, _)| !text.contains('\n')), "a command is one line");
-        let gone = || TmuxError::Gone(self.gone.borrow().clone().unwrap_or_default());
+        let gone = || self.is_gone_for();
         let line = commands.each_ref().map(|(text, _)| text.as_str()).join(" ; ") + "\n";
         let (mut replies, mut answers) = (Vec::with_capacity(N), Vec::with_capacity(N));
         for (_, follow) in commands {
@@ -205,7 +255,15 @@ impl Link {
 /// Who waits, and how many more of the same step do behind it.
 type Waiting = Arc<Mutex<VecDeque<(Follow, Reply, usize)>>>;
 
-async fn write(mut input: ChildStdin, mut asked: mpsc::Receiver<Asked>, waiting: Waiting) {
+async fn write(
+    mut input: ChildStdin,
+    attached: oneshot::Receiver<()>,
+    mut asked: mpsc::Receiver<Asked>,
+    waiting: Waiting,
+) {
+    if attached.await.is_err() {
+        return;
+    }
     while let Some(Asked { line, replies }) = asked.recv().await {
         {
             let (mut waiting, mut behind) =
@@ -237,32 +295,57 @@ async fn look_for_panes(commands: mpsc::WeakSender<Asked>, mut closes: watch::Re
 }
 
 struct Reader {
+    client: Child,
     output: BufReader<ChildStdout>,
     waiting: Waiting,
     panes: Panes,
     closed: watch::Sender<()>,
+    /// Whoever waits until the client is attached.
+    attach: Option<oneshot::Sender<()>>,
 }
 
 impl Reader {
     /// Reads until the client is gone, and says why it is.
-    async fn read(mut self) -> String {
+    async fn read(&mut self) -> String {
         let (mut line, mut within, mut answer) = (Vec::new(), Within::Nothing, String::new());
         let (mut why, mut is_ours) = ("it closed the connection".to_owned(), false);
+        let mut has_ended = false;
         loop {
             line.clear();
-            match self.output.read_until(b'\n', &mut line).await {
-                Ok(0) => return why,
-                Err(error) => return error.to_string(),
-                Ok(_) => {}
+            while !line.ends_with(b"\n") {
+                let reading = self.output.read_until(b'\n', &mut line);
+                let read = if has_ended {
+                    match tokio::time::timeout(LAST_WORDS, reading).await {
+                        Ok(read) => read,
+                        Err(_) => return "its client was killed".to_owned(),
+                    }
+                } else {
+                    tokio::select! {
+                        biased;
+                        read = reading => read,
+                        // What was read of a line by then is kept.
+                        _ended = self.client.wait() => {
+                            has_ended = true;
+                            continue;
+                        }
+                    }
+                };
+                match read {
+                    Ok(0) => return why,
+                    Err(error) => return error.to_string(),
+                    Ok(_) => {}
+                }
             }
-            if line.pop_if(|last| *last == b'\n').is_none() {
-                return why;
-            }
+            line.pop();
             match Line::parse(&line, within) {
                 Line::Begin { ours } => (within, is_ours) = (Within::Answer, ours),
                 ended @ (Line::End | Line::Error) => {
                     within = Within::Nothing;
                     let text = std::mem::take(&mut answer);
+                    // The first answer is to the command that the client was started with.
+                    if let Some(attach) = self.attach.take() {
+                        let _gone = attach.send(());
+                    }
                     if is_ours {
                         self.answered(text, ended == Line::End);
                     } else if ended == Line::Error {

@@ -5,7 +5,7 @@
 //! them. `tmux:SESSION:WINDOW.PANE` takes a pane over that is there, with its history, and gives it back at the end.
 //!
 //! tmux is a terminal itself. It answers what programs ask, it is what a person sees who attaches at the same time, and
-//! a program goes on when we are gone. Targets are the server's own numbers (`%5`), which are exact; a name is looked
+//! a program goes on when we are gone, or our client is. Targets are the server's own numbers (`%5`), which are exact; a name is looked
 //! up once, with `=`.
 //!
 //! # Invariants
@@ -15,6 +15,7 @@
 mod adopt;
 mod control;
 mod draw;
+mod follow;
 mod joined;
 mod link;
 mod pane;
@@ -115,8 +116,8 @@ impl Backend for Tmux {
             };
             let link = server.link().await?;
             match place {
-                Place::Session(session) => start::start(link, &session, spec).await,
-                Place::Pane(target) => adopt::adopt(link, &target, &spec).await,
+                Place::Session(session) => start::start(&server, link, &session, spec).await,
+                Place::Pane(target) => adopt::adopt(server, link, &target, &spec).await,
             }
         }))
     }

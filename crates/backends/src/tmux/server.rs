@@ -9,6 +9,7 @@ use ptyard_terminal::backend::StartError;
 use ptyard_terminal::local::Identity;
 use tokio::process::Command;
 use tokio::sync::{Mutex, OnceCell};
+use tokio::time::Instant;
 
 use super::link::{Follow, Link, TmuxError};
 use super::protocol::{Pane, quoted};
@@ -26,6 +27,13 @@ const NOBODY: &str = "#{&&:#{==:#{session_windows},1},#{==:#{session_attached},0
 /// How long a server may take to be there, after one that is on its way out has gone.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long after a client of ours has gone the next one comes at the least: a server (3.3a) may fall over one that comes
+/// while it puts another away.
+const AFTER_CLIENT: Duration = Duration::from_millis(50);
+
+/// How long the next client of a server comes after the one before at the least: something may end every one.
+const BETWEEN_CLIENTS: Duration = Duration::from_millis(250);
+
 /// How long a server is left alone before it is tried again: a killed one is gone in milliseconds on a machine that has
 /// nothing else to do.
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
@@ -42,10 +50,20 @@ pub enum Server {
 #[derive(Debug)]
 pub(super) struct ServerLink {
     server: Server,
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<Current>>,
     /// What an earlier server of ours left, as it was when the first who asked looked.
     earlier: OnceCell<HashMap<TerminalId, Kept>>,
 }
+
+/// The client there is, or was.
+#[derive(Debug)]
+struct Current {
+    link: Link,
+    since: Instant,
+}
+
+/// What to ask for what stands in the options of all panes.
+const KEPT: &str = "#{pane_id} #{?@ptyard,#{@ptyard},#{window_name}}";
 
 /// What stands in a pane's option, for a later server of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +88,14 @@ impl Kept {
         text
     }
 
+    /// What an answer about all panes says.
+    fn all(listed: &str) -> impl Iterator<Item = (TerminalId, Self)> {
+        listed.lines().filter_map(|line| {
+            let (pane, rest) = line.split_once(' ')?;
+            Self::parse(Pane::parse(pane.as_bytes())?, rest)
+        })
+    }
+
     fn parse(pane: Pane, text: &str) -> Option<(TerminalId, Self)> {
         let mut words = text.split_whitespace();
         let id = words.next()?.parse().ok()?;
@@ -87,9 +113,16 @@ impl Kept {
     }
 }
 
+/// What to do about a server that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfThereIsNone {
+    Start,
+    Leave,
+}
+
 /// Why a client was not greeted.
 enum Ungreeted {
-    /// The server left before it answered, or had not attached the client yet.
+    /// The server left before it answered.
     NotYet(String),
     Unreachable(String),
 }
@@ -112,16 +145,11 @@ impl ServerLink {
     pub(super) async fn earlier(&self, id: TerminalId) -> Option<Kept> {
         let look = async || {
             let mut command = self.tmux();
-            let format = format!("#{{pane_id}} #{{?{OPTION},#{{{OPTION}}},#{{window_name}}}}");
-            command.args(["list-panes", "-a", "-F", &format]);
+            command.args(["list-panes", "-a", "-F", KEPT]);
             let listed = clients::run(command, SERVER_LIMIT).await;
             // Without a server there is nothing, and the client says so.
             let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-            let kept = |line: &str| {
-                let (pane, rest) = line.split_once(' ')?;
-                Kept::parse(Pane::parse(pane.as_bytes())?, rest)
-            };
-            listed.unwrap_or_default().lines().filter_map(kept).collect()
+            Kept::all(&listed.unwrap_or_default()).collect()
         };
         self.earlier.get_or_init(look).await.get(&id).cloned()
     }
@@ -138,33 +166,100 @@ impl ServerLink {
     /// The client, which is started if there is none, or if the server it was of is gone.
     pub(super) async fn link(&self) -> Result<Link, StartError> {
         let mut current = self.link.lock().await;
-        if let Some(link) = current.as_ref().filter(|link| !link.is_gone()) {
+        if let Some(Current { link, .. }) = current.as_ref().filter(|current| !current.link.is_gone()) {
             return Ok(link.clone());
         }
-        let give_up = tokio::time::Instant::now() + SERVER_LIMIT;
+        let give_up = Instant::now() + SERVER_LIMIT;
+        if current.is_some() {
+            tokio::time::sleep(AFTER_CLIENT).await;
+        }
         let link = loop {
-            match self.greet().await {
+            match self.greet(IfThereIsNone::Start).await {
                 Ok(link) => break link,
                 // A server that is on its way out still takes clients, and its socket goes last.
-                Err(Ungreeted::NotYet(_)) if tokio::time::Instant::now() < give_up => {}
+                Err(Ungreeted::NotYet(_)) if Instant::now() < give_up => {}
                 Err(Ungreeted::NotYet(error) | Ungreeted::Unreachable(error)) => {
                     return Err(start_error(ErrorCode::BackendUnreachable, format!("tmux: {error}")));
                 }
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
         };
-        *current = Some(link.clone());
+        *current = Some(Current { link: link.clone(), since: Instant::now() });
         Ok(link)
     }
 
-    /// Starts a client, and the server if there is none.
-    async fn greet(&self) -> Result<Link, Ungreeted> {
+    /// This client, or the next one of the same server. One that is gone takes nothing with it while its server lives.
+    pub(super) async fn again(&self, before: &Link) -> Result<Link, TmuxError> {
+        if !before.is_gone() {
+            return Ok(before.clone());
+        }
+        let Some(server) = &before.server else { return Err(before.is_gone_for()) };
+        let mut current = self.link.lock().await;
+        if let Some(Current { link, .. }) = current.as_ref().filter(|current| !current.link.is_gone()) {
+            return if link.has_server_of(before) { Ok(link.clone()) } else { Err(before.is_gone_for()) };
+        }
+        let now = Instant::now();
+        let earliest = current.as_ref().map_or(now, |current| current.since + BETWEEN_CLIENTS);
+        let mut next = earliest.max(now + AFTER_CLIENT);
+        let greeting = async {
+            while next < now + SERVER_LIMIT {
+                tokio::time::sleep_until(next).await;
+                match self.greet(IfThereIsNone::Leave).await {
+                    Ok(link) => return link.has_server_of(before).then_some(link),
+                    Err(Ungreeted::NotYet(_)) => {}
+                    Err(Ungreeted::Unreachable(_)) => break,
+                }
+                next = Instant::now() + BETWEEN_TRIES;
+            }
+            None
+        };
+        let link = tokio::select! {
+            biased;
+            () = server.ended() => None,
+            link = greeting => link,
+        };
+        let link = link.ok_or_else(|| before.is_gone_for())?;
+        tracing::info!("tmux has another client: {}", before.is_gone_for());
+        *current = Some(Current { link: link.clone(), since: Instant::now() });
+        Ok(link)
+    }
+
+    /// Gives a command that may be carried out twice, until a client was answered.
+    pub(super) async fn insist(&self, link: &Link, command: &str) -> Result<String, TmuxError> {
+        let mut link = link.clone();
+        loop {
+            link = self.again(&link).await?;
+            match link.ask(command).await {
+                Err(TmuxError::Gone(_)) => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Closes what there is of a terminal whose start was not finished.
+    pub(super) async fn close(&self, link: &Link, id: TerminalId) -> Result<(), TmuxError> {
+        let listed = self.insist(link, &format!("list-panes -a -F {}", quoted(KEPT))).await?;
+        for (_, Kept { pane, .. }) in Kept::all(&listed).filter(|(whose, _)| *whose == id) {
+            match self.insist(link, &format!("kill-pane -t {pane}")).await {
+                Err(error @ TmuxError::Gone(_)) => return Err(error),
+                // Refused: somebody else has closed it.
+                Ok(_) | Err(TmuxError::Refused(_)) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a client.
+    async fn greet(&self, server: IfThereIsNone) -> Result<Link, Ungreeted> {
         let unreachable = |error: &dyn std::fmt::Display| Ungreeted::Unreachable(error.to_string());
         let not_started = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => unreachable(&"it is not installed: install tmux, 3.3 or newer"),
             _ => unreachable(&error),
         };
         let mut command = self.tmux();
+        if server == IfThereIsNone::Leave {
+            command.arg("-N");
+        }
         // The session's first window keeps it, and with it our client, when no program runs.
         command
             .args(["-C", "new-session", "-A", "-s", SESSION, "-n", "ptyard", "-x", "80", "-y", "24"])
@@ -176,11 +271,16 @@ impl ServerLink {
         let greeting = [
             ("refresh-client -f ignore-size".to_owned(), Follow::Nothing),
             (format!("set-hook -t '={SESSION}:' client-detached {clear}"), Follow::Nothing),
+            ("display-message -p '#{pid}'".to_owned(), Follow::Nothing),
         ];
         let greeted = tokio::time::timeout(SERVER_LIMIT, link.ask_at_once(greeting)).await;
-        let greeted = greeted.map(|[sized, hooked]| sized.and(hooked));
+        let greeted = greeted.map(|[sized, hooked, asked]| sized.and(hooked).and(asked));
         match greeted {
-            Ok(Ok(_)) => Ok(link),
+            Ok(Ok(pid)) => {
+                let pid =
+                    pid.text.trim_end().parse().map_err(|_| unreachable(&"its answer is not understood"))?;
+                link.of(pid).map_err(|error| Ungreeted::NotYet(error.to_string()))
+            }
             Ok(Err(error)) => Err(Ungreeted::NotYet(error.to_string())),
             Err(_) => Err(unreachable(&"the server does not answer")),
         }

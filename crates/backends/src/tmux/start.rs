@@ -1,5 +1,6 @@
 //! A window of its own for a program.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
@@ -7,16 +8,17 @@ use ptyard_terminal::backend::{Questions, StartError, StartSpec, Started};
 use ptyard_terminal::local::Identity;
 use tokio::sync::{mpsc, watch};
 
-use super::control::{Owner, TmuxControl, mark, own_end, pass_sizes, resize_window};
+use super::control::{Owner, SCRIPT_LIMIT, TmuxControl, mark, pass_sizes, resize_window};
+use super::follow::{Following, Hearing};
 use super::joined::{Joined, Joining};
 use super::link::Link;
 use super::pane::{Feed, HandedOut, PaneSink, PaneSource, type_into};
 use super::protocol::{Pane, quoted};
-use super::server::{Kept, OPTION, of_start};
+use super::server::{Kept, OPTION, ServerLink, of_start};
 use super::session::{Session, Sizing, go_with_session};
 use crate::shared::fate::Fate;
 use crate::shared::greeting::{Afterwards, Far, Greeting, Said};
-use crate::shared::start_error;
+use crate::shared::{clients, start_error};
 
 /// How long a shell may take to greet: login files are not read, but the machine may be busy.
 const GREETING_LIMIT: Duration = Duration::from_secs(20);
@@ -24,28 +26,47 @@ const GREETING_LIMIT: Duration = Duration::from_secs(20);
 /// Sizes that somebody has set, on their way to the terminal. The one who passes them on waits.
 pub(super) const SIZES: usize = 4;
 
+/// Clients over which a pane was found and whose output nobody has come to yet. The next one waits.
+pub(super) const FEEDS: usize = 16;
+
+/// How often a start whose client goes is begun over the next one.
+const TRIES: usize = 3;
+
 /// A window that is closed unless it is handed over.
-struct Window<'a> {
-    link: &'a Link,
+struct Window {
+    server: Arc<ServerLink>,
+    link: Link,
     pane: Option<Pane>,
 }
 
-impl Drop for Window<'_> {
+impl Drop for Window {
     fn drop(&mut self) {
         if let Some(pane) = self.pane {
-            let link = self.link.clone();
+            let (server, link) = (Arc::clone(&self.server), self.link.clone());
             tokio::spawn(async move {
                 link.forget(pane);
-                let _gone = link.ask(format!("kill-pane -t {pane}")).await;
+                let _gone = server.insist(&link, &format!("kill-pane -t {pane}")).await;
             });
         }
     }
 }
 
+/// How far a start has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The program does not run, and will not.
+    NotBegun,
+    /// It may run: its shell was told what it is, or may have been.
+    MayRun,
+}
+
 /// Writes down in a pane what a later server of ours needs to know of it.
 pub(super) async fn note(link: &Link, pane: Pane, text: &str) -> Result<(), StartError> {
-    let set = link.ask(format!("set-option -p -t {pane} {OPTION} {}", quoted(text))).await;
-    set.map(drop).map_err(|error| of_start(&error))
+    link.ask(noting(pane, text)).await.map(drop).map_err(|error| of_start(&error))
+}
+
+fn noting(pane: Pane, text: &str) -> String {
+    format!("set-option -p -t {pane} {OPTION} {}", quoted(text))
 }
 
 /// A title as one line of a command.
@@ -53,15 +74,52 @@ fn plain(title: &str) -> String {
     title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-pub(super) async fn start(link: Link, session: &Session, spec: StartSpec) -> Result<Started, StartError> {
+/// Starts a program. When the client goes before the program can run, that is done again over the next one.
+pub(super) async fn start(
+    server: &Arc<ServerLink>,
+    mut link: Link,
+    session: &Session,
+    spec: StartSpec,
+) -> Result<Started, StartError> {
+    let (id, mut tries) = (spec.id, 1);
+    loop {
+        let mut progress = Progress::NotBegun;
+        let started = start_over(server, link.clone(), session, &spec, &mut progress).await;
+        if started.is_ok() || !link.is_gone() {
+            return started;
+        }
+        // Whether there is a window is not known when that was not answered. It goes before another one is made.
+        let closed = server.close(&link, id).await;
+        if progress == Progress::MayRun {
+            let mark = mark(id);
+            if let Err(error) = clients::look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
+                tracing::warn!(mark, %error, "the processes of a start that failed may not have ended");
+            }
+        }
+        if progress == Progress::MayRun || closed.is_err() || tries == TRIES {
+            return started;
+        }
+        tries += 1;
+        link = server.link().await?;
+    }
+}
+
+async fn start_over(
+    server: &Arc<ServerLink>,
+    link: Link,
+    session: &Session,
+    spec: &StartSpec,
+    progress: &mut Progress,
+) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("programs of tmux are tmux's own children".to_owned()))?;
     // tmux says in TERM what it is; everything else is what was asked for.
     let mut env = spec.env.clone();
     env.remove("TERM");
-    let mut greeting = Greeting::new(&spec, &env, Afterwards::Waits, Far::AsFound)?;
+    let mut greeting = Greeting::new(spec, &env, Afterwards::Waits, Far::AsFound)?;
     let size = spec.io.size();
-    let mut window = Window { link: &link, pane: None };
+    let (id, server) = (spec.id, Arc::clone(server));
+    let mut window = Window { server: Arc::clone(&server), link: link.clone(), pane: None };
     let (name, greeter) = (spec.id.to_string(), greeting.greeter());
     let opening = session.open(&link, &name, size, &greeter, |pane| window.pane = Some(pane));
     let (found, followed) = opening.await?;
@@ -79,27 +137,35 @@ pub(super) async fn start(link: Link, session: &Session, spec: StartSpec) -> Res
     let (ended, end) = watch::channel(None);
     let ending = Some((greeting.ending(), ended));
     let handed_out = HandedOut::default();
-    let mut source =
-        PaneSource::new(Feed { drawn: Vec::new(), pieces: followed.pieces, ending }, handed_out.clone());
-    let greeted = tokio::time::timeout(GREETING_LIMIT, greet(&link, pane, &mut source, &mut greeting)).await;
+    let (feeds, fed) = mpsc::channel(FEEDS);
+    let mut source = PaneSource::new(fed, handed_out.clone());
+    source.take(Feed { client: link.number, drawn: Vec::new(), pieces: followed.pieces, ending });
+    let greeted =
+        tokio::time::timeout(GREETING_LIMIT, greet(&link, pane, &mut source, &mut greeting, progress)).await;
     let pid = greeted
         .map_err(|_| start_error(ErrorCode::SpawnFailed, "the shell in the pane does not answer"))??;
-    note(&link, pane, &Kept::option(spec.id, Some(greeting.word()), Identity::of(pid).as_ref())).await?;
+    let kept = Kept { pane, word: Some(greeting.word().to_owned()), program: Identity::of(pid) };
+    let noted = noting(pane, &Kept::option(id, kept.word.as_deref(), kept.program.as_ref()));
+    server.insist(&link, &noted).await.map_err(|error| of_start(&error))?;
     // The pane is the control's from here on.
     window.pane = None;
     drop(window);
     let (herald, fate) = Fate::new();
     let (sizes, seen) = mpsc::channel(SIZES);
-    tokio::spawn(pass_sizes(followed.size, sizes));
+    tokio::spawn(pass_sizes(followed.size, sizes.clone()));
     if session.sizing() == Sizing::Attached {
         tokio::spawn(go_with_session(link.clone(), pane, followed.shown));
     }
-    tokio::spawn(own_end(link.clone(), pane, mark(spec.id), end, herald));
-    let place = Joining::there(Joined::new(link, &found, pid));
+    let owner = Owner::Us(session.sizing());
+    let joined = Joined::new(link.clone(), &found, pid);
+    let hearing = Hearing { link, end, process: joined.process.clone() };
+    let (finder, place) = Joining::there(joined);
+    let following = Following { server: Arc::clone(&server), id, owner, kept, finder, feeds, sizes };
+    tokio::spawn(following.run(hearing, herald));
     Ok(Started {
         source: Box::new(source),
         sink: Some(Box::new(PaneSink::new(place.clone(), handed_out))),
-        control: Box::new(TmuxControl::new(place, spec.id, Owner::Us(session.sizing()), fate, seen)),
+        control: Box::new(TmuxControl::new(server, place, id, owner, fate, seen)),
         questions: Questions::ThePlaces,
         pid: Some(pid),
         unheld,
@@ -112,15 +178,19 @@ async fn greet(
     pane: Pane,
     source: &mut PaneSource,
     greeting: &mut Greeting,
+    progress: &mut Progress,
 ) -> Result<u32, StartError> {
     let mut program = 0;
     loop {
-        let Some(piece) = source.piece().await else { return Err(greeting.silence()) };
+        let Some(piece) = source.piece().await else {
+            return Err(if link.is_gone() { of_start(&link.is_gone_for()) } else { greeting.silence() });
+        };
         let mut rest = Vec::new();
         let mut said = greeting.hear(&piece, &mut rest);
         while let Some(what) = said {
             match what {
                 Said::Ready(_) => {
+                    *progress = Progress::MayRun;
                     type_into(link, pane, greeting.script()).await.map_err(|error| of_start(&error))?;
                 }
                 Said::Pid(pid) => program = pid,

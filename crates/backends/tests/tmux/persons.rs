@@ -36,7 +36,7 @@ pub(crate) async fn read_until(program: &mut Started, text: &str) -> String {
     String::from_utf8(all).unwrap()
 }
 
-async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
+pub(crate) async fn write(sink: &mut dyn Sink, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let written = soon("a write", poll_fn(|cx| sink.poll_write(cx, bytes))).await.unwrap();
         bytes = &bytes[written..];

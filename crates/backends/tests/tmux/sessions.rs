@@ -130,16 +130,17 @@ async fn programs_go_with_a_session_that_a_person_ends() {
 async fn a_session_that_somebody_else_made_is_left_alone() {
     let Some(server) = TestServer::new() else { return };
     server.tmux(&["new-session", "-d", "-s", "theirs", "exec sleep 600"]);
-    let refused = at(&server, "session=theirs").start(titled(1, "x", "true")).await.err().unwrap();
+    let tmux = Arc::new(server.backend());
+    let at = |place: &str| Arc::clone(&tmux).at(place).unwrap();
+    let refused = at("session=theirs").start(titled(1, "x", "true")).await.err().unwrap();
     assert_eq!(refused.code, ErrorCode::NameTaken, "{refused}");
     assert!(refused.message.contains("kill-session -t =theirs"), "{refused}");
     assert_eq!(windows(&server, "theirs").lines().count(), 1);
     // One whose name only begins so is another one.
-    let mut program =
-        at(&server, "session=their").start(titled(2, "x", "echo ready; read -r _")).await.unwrap();
+    let mut program = at("session=their").start(titled(2, "x", "echo ready; read -r _")).await.unwrap();
     read_until(&mut program, "ready").await;
     // Windows in it are had by asking for them.
-    let backend = at(&server, "theirs");
+    let backend = at("theirs");
     let mut guest = backend.start(titled(3, "guest", "echo ready; exec sleep 600")).await.unwrap();
     read_until(&mut guest, "ready").await;
     assert!(windows(&server, "theirs").ends_with("guest"));
