@@ -1,5 +1,7 @@
 //! Programs at all vendors at once, in one server, and in the one behind it.
 
+use std::time::{Duration, Instant};
+
 use ptyard_testkit::vendors::blaxel::BlaxelServer;
 use ptyard_testkit::vendors::cloudflare::CloudflareServer;
 use ptyard_testkit::vendors::daytona::DaytonaServer;
@@ -7,6 +9,13 @@ use ptyard_testkit::vendors::e2b::E2bServer;
 use ptyard_testkit::vendors::modal::ModalServer;
 
 use crate::stage::{Stage, text};
+
+/// Programs at each vendor.
+const EACH: usize = 10;
+
+/// How long all of them may take to be ended. One after the other they would take 50 times the 2 seconds that each is
+/// given to leave by itself, which none of them does.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The vendors, for as long as a test runs.
 struct Vendors {
@@ -76,6 +85,53 @@ impl Vendors {
         let _inside = self.runtime.enter();
         [self.daytona.living(), self.blaxel.living(), self.cloudflare.processes(), self.modal.living()]
     }
+}
+
+#[test]
+fn fifty_programs_at_five_vendors_run_side_by_side_and_are_ended_at_once() {
+    let vendors = Vendors::start();
+    let stage = vendors.stage();
+    stage.server();
+    let places = vendors.places();
+    let others = vendors.living();
+    std::thread::scope(|scope| {
+        for places in &places {
+            let stage = &stage;
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let script = format!("trap '' HUP TERM; echo here-{number}; while :; do sleep 600; done");
+                    let place = places[number % 2].as_str();
+                    let until = format!("regex:here-{number}");
+                    let reply = stage.json(&[
+                        "exec",
+                        "--tty",
+                        "--backend",
+                        place,
+                        "--until",
+                        &until,
+                        "--",
+                        "sh",
+                        "-c",
+                        &script,
+                    ]);
+                    assert!(text(&reply["output"]).contains(&format!("here-{number}")), "{place}: {reply}");
+                }
+            });
+        }
+    });
+    let list = stage.json(&["list"]);
+    let running = list.as_array().unwrap().iter().filter(|terminal| terminal["state"] == "running");
+    assert_eq!(running.count(), 5 * EACH, "{list}");
+    assert_eq!(vendors.sandboxes(), [1 + EACH / 2; 5]);
+    let began = Instant::now();
+    let stopped = stage.run(&["stop"]);
+    let took = began.elapsed();
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert!(took < DEADLINE, "it took {took:?}");
+    assert_eq!(vendors.sandboxes(), [1; 5], "those of somebody else stay");
+    // A carrier that was told to leave may be about to.
+    crate::stage::until("nothing of it is left", || vendors.living() == others);
+    println!("all were ended in {took:?}");
 }
 
 /// Each program echoes what is typed, line by line, until it is told to end.
