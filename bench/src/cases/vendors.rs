@@ -102,6 +102,7 @@ async fn answers(
                 .await?;
         }
     }
+    server.client.kill(&id, Some(0)).await?;
     server.client.remove(&id).await?;
     let row = |what: String, samples: &Samples| {
         let note = format!("p50 of {ANSWERS}; p99 {:.3} ms", samples.quantile(0.99));
