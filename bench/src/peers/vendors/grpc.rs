@@ -40,6 +40,7 @@ impl Calls {
         metadata.insert("x-modal-client-type", "1".parse()?);
         metadata.insert("x-modal-token-id", TOKEN.0.parse()?);
         metadata.insert("x-modal-token-secret", TOKEN.1.parse()?);
+        metadata.insert("x-idempotency-key", ptyard_testkit::vendors::play::any_id().to_string().parse()?);
         let request = SandboxGetTaskIdRequest { sandbox_id: sandbox.to_owned(), timeout: Some(10.0) };
         let task = ask(&mut vendor, &metadata, request).await?.task_id.ok_or("no task")?;
         let request = TaskGetCommandRouterAccessRequest { task_id: task.clone() };
