@@ -153,8 +153,9 @@ async fn all_of(plain: &mut Plain, expected: u64) -> Outcome<(u64, f64)> {
     plain.say(b"x").await?;
     let (mut came, mut last) = (0, started);
     while came < expected {
-        let Ok(heard) = tokio::time::timeout(SILENCE, plain.hear()).await else { break };
-        came += heard?.len() as u64;
+        // A wire that drops what waits when a program ends just stops.
+        let Ok(Ok(heard)) = tokio::time::timeout(SILENCE, plain.hear()).await else { break };
+        came += heard.len() as u64;
         last = Instant::now();
     }
     Ok((came, (last - started).as_secs_f64()))
