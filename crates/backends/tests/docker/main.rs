@@ -4,6 +4,7 @@
 mod conformance;
 mod orphans;
 mod proxy;
+mod tls;
 mod wire;
 
 /// What carries the streams of programs.

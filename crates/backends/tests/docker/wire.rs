@@ -234,7 +234,7 @@ fn piece(stream: u8, bytes: &str) -> Vec<u8> {
 }
 
 /// The whole output and the end.
-async fn finish(program: &mut Started) -> (String, Exit) {
+pub(crate) async fn finish(program: &mut Started) -> (String, Exit) {
     let Started { source, control, .. } = program;
     let (mut output, mut room, mut is_over) = (Vec::new(), [0; 5], false);
     let exit = poll_fn(|cx| {

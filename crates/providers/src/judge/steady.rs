@@ -14,6 +14,9 @@ const BLIP: Duration = Duration::from_millis(60);
 /// A question has to stand so long on the screen: it is drawn in several writes.
 const DRAWN: Duration = Duration::from_millis(60);
 
+/// Ready behind a question has to hold so long, once the program has come up.
+const AFTER_QUESTION: Duration = Duration::from_millis(120);
+
 /// So long a screen that says nothing is taken for a frame between two others.
 const BETWEEN: Duration = Duration::from_millis(300);
 
@@ -36,6 +39,8 @@ pub(crate) struct Steady {
     /// What may come to count, and since when it was said without a break.
     coming: Option<(Evidence, Moment)>,
     was_ready: bool,
+    /// Ready counted once.
+    has_come_up: bool,
 }
 
 /// Whether a message was handed over that was not seen to be taken up.
@@ -56,6 +61,7 @@ impl Steady {
             held: first,
             coming: None,
             was_ready: false,
+            has_come_up: false,
         }
     }
 
@@ -95,6 +101,7 @@ impl Steady {
             return None;
         }
         self.coming = None;
+        self.has_come_up |= said.status.is_ready();
         self.was_ready |= said.status.is_ready() || said.status == Status::WaitingUserAnswer;
         self.held = said;
         Some(&self.held)
@@ -119,9 +126,9 @@ impl Steady {
         let is_native = said.source == Source::Native;
         match said.status {
             Status::Idle | Status::Completed | Status::Error if !self.was_ready => self.first_settle,
-            // One dialog is often followed by another.
+            // At the start one dialog is often followed by another; later a question by the work that it was about.
             Status::Idle | Status::Completed if self.held.status == Status::WaitingUserAnswer => {
-                self.first_settle
+                if self.has_come_up { AFTER_QUESTION.max(self.settle) } else { self.first_settle }
             }
             Status::Idle | Status::Completed | Status::Error if is_native => Duration::ZERO,
             Status::Idle | Status::Completed | Status::Error => self.settle,

@@ -119,6 +119,21 @@ fn what_is_about_to_count_has_to_stand_there_still() {
 }
 
 #[test]
+fn ready_behind_a_question_holds_longer_at_the_start_than_later() {
+    let mut watch = watch(TOY);
+    show(&mut watch, "? trust this folder", 100);
+    assert_eq!(status(&mut watch, 1000), Status::WaitingUserAnswer);
+    show(&mut watch, "> ", 2000);
+    assert_eq!(status(&mut watch, 2249), Status::WaitingUserAnswer, "another dialog may follow");
+    assert_eq!(status(&mut watch, 2250), Status::Idle);
+    show(&mut watch, "? run it", 3000);
+    assert_eq!(status(&mut watch, 4000), Status::WaitingUserAnswer);
+    show(&mut watch, "> ", 5000);
+    assert_eq!(status(&mut watch, 5119), Status::WaitingUserAnswer);
+    assert_eq!(status(&mut watch, 5120), Status::Idle);
+}
+
+#[test]
 fn a_first_report_need_not_hold_when_the_screen_had_come_up() {
     let mut terminal = Looks::new();
     terminal.at("> ", 100);

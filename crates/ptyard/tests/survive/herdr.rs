@@ -7,6 +7,7 @@ use ptyard_testkit::vendors::herdr::{HerdrServer, program};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::places::{assert_whole, storm_here};
 use crate::stage::{Stage, number, text, until};
 
 /// The stand-in for herdr, and a stage whose commands find it.
@@ -167,4 +168,11 @@ fn places_in_herdr_that_are_none_are_refused_with_the_reason() {
     assert!(piped.contains("unsupported") && piped.contains("--tty"), "{piped}");
     let doctor = panes.stage.run(&["doctor", "--backend", "herdr"]);
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("herdr 0.0.0"), "{doctor:?}");
+}
+
+#[test]
+#[ignore = "takes minutes; for soaking"]
+fn law_01_and_04_programs_shown_in_herdr_outlive_servers_that_are_killed_50_times() {
+    let panes = Panes::new();
+    assert_whole(&storm_here(&panes.stage, "herdr", 50, 42));
 }

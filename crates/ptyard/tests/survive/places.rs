@@ -126,7 +126,7 @@ pub(crate) fn storm(stage: &Stage, place: &str, rounds: u32, seed: u64, stop: &S
 }
 
 /// The same with a file of this machine.
-fn storm_here(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
+pub(crate) fn storm_here(stage: &Stage, place: &str, rounds: u32, seed: u64) -> Vec<u8> {
     let file = stage.file("stop");
     let make = |_: &str| std::fs::write(&file, "").unwrap();
     storm(stage, place, rounds, seed, &Stop { file: file.to_str().unwrap(), make: &make })
