@@ -143,14 +143,17 @@ pub(super) async fn serve(vendor: Arc<Vendor>, lodging: Arc<Lodging>, wanted: Wa
     };
     let mut dead = terminal.is_dead.subscribe();
     let (sink, stream) = socket.split();
-    let telling = Telling { sink, sent: 0, faults };
-    tokio::select! {
-        _cut = telling.tell(&terminal) => {}
-        () = hear(&terminal, stream) => {}
+    let mut telling = Telling { sink, sent: 0, faults };
+    let has_died = tokio::select! {
+        _cut = telling.tell(&terminal) => false,
+        () = hear(&terminal, stream) => false,
         // What waits to be sent is not sent any more.
-        _ = dead.wait_for(|dead| *dead) => {}
-        _ = cuts.changed() => {}
-        _ = gone.wait_for(|gone| *gone) => {}
+        _ = dead.wait_for(|dead| *dead) => true,
+        _ = cuts.changed() => false,
+        _ = gone.wait_for(|gone| *gone) => false,
+    };
+    if has_died {
+        let _gone = telling.sink.send(Message::Close(None)).await;
     }
 }
 
@@ -195,7 +198,7 @@ struct Telling {
 struct Cut;
 
 impl Telling {
-    async fn tell(mut self, terminal: &Terminal) -> Result<(), Cut> {
+    async fn tell(&mut self, terminal: &Terminal) -> Result<(), Cut> {
         let (replay, mut pieces) = terminal.listen(self.faults.output_piece_bytes.unwrap_or(PIECE));
         if !replay.is_empty() {
             self.output(&[b"\x1b[0m", replay.as_slice()].concat()).await?;
