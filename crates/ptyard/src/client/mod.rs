@@ -141,9 +141,13 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request.body(Full::from(body.unwrap_or_default())).map_err(ClientError::request)?;
-        if self.sender.ready().await.is_err() {
+        if let Err(broken) = self.sender.ready().await {
             // It was closed while nothing was asked on it, so nothing can be done twice.
-            *self = Box::pin(self.reconnect()).await?;
+            *self = match Box::pin(self.reconnect()).await {
+                // The server left, and the next one does not listen yet.
+                Err(error) if error.is_no_listener() => return Err(broken.into()),
+                again => again?,
+            };
         }
         let reply = self.sender.send_request(request).await?;
         if reply.status().is_success() {
@@ -213,5 +217,9 @@ mod tests {
         let told: Version = client.get("/v1/version").await.unwrap();
         assert_eq!(told.pid, 7);
         serving.await.unwrap();
+        // Then there is no server: that is told as the end of the one that was there.
+        (&mut client.connection).await.unwrap();
+        let error = client.get::<Version>("/v1/version").await.unwrap_err();
+        assert!(matches!(error, ClientError::Broken(_)), "{error:?}");
     }
 }
