@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(frames.due(), Some(at(1_000)));
         frames.looked(None, at(1_000));
         frames.changed(Frame::Whole, at(1_010));
-        assert_eq!(frames.due(), Some(at(1_050)));
+        assert_eq!(frames.due(), Some(at(1_040)));
         // More of another frame came behind it.
         frames.changed(Frame::Open, at(1_040));
         assert_eq!(frames.due(), Some(at(1_060)));

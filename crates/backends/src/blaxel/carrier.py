@@ -148,7 +148,7 @@ def leave_nothing(mark):
 class Carrier:
     def __init__(self, pid, source, sink, is_tty, lines):
         self.pid, self.source, self.sink, self.is_tty, self.lines = pid, source, sink, is_tty, lines
-        self.held, self.base, self.acked = b"", 0, 0  # Output from this offset on, and up to where it has arrived.
+        self.held, self.base, self.acked = bytearray(), 0, 0  # Output from this offset on, and up to where it has arrived.
         self.typed, self.taken, self.close_at = b"", 0, None  # Input that the program has yet to take, and how much it took.
         self.asked = 0  # The number of the last question.
         self.exit = self.closed = None  # The lines that tell so, with the offset behind which they stand.
@@ -230,7 +230,8 @@ class Carrier:
         if kind in b"ar":
             self.acked = max(self.acked, min(int(rest[0]), self.end()))
             if self.acked - self.base > KEPT + HELD:
-                self.held, self.base = self.held[self.acked - KEPT - self.base:], self.acked - KEPT
+                del self.held[:self.acked - KEPT - self.base]
+                self.base = self.acked - KEPT
         if kind == b"r":
             self.again(int(rest[1]))
         elif kind == b"q":

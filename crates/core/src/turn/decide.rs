@@ -7,7 +7,7 @@ use super::evidence::{Position, Rule, Source};
 use super::machine::{Life, Reported, TurnMachine};
 use super::report::{StallReason, Stalled, StatusReport};
 use super::stage::Stage;
-use super::status::Status;
+use super::status::{BlockedOn, Status};
 use super::track::Track;
 use crate::Moment;
 
@@ -109,7 +109,13 @@ impl TurnMachine {
         let since = if before.status == decision.status { before.since } else { now };
         self.reported =
             Reported { status: decision.status, source: decision.source, epoch: self.epoch, is_ready, since };
-        if (before.status, before.source, before.epoch) != (decision.status, decision.source, self.epoch) {
+        let is_another_question = self.question() != self.asks.as_ref();
+        if is_another_question {
+            self.asks = self.question().cloned();
+        }
+        let is_another =
+            (before.status, before.source, before.epoch) != (decision.status, decision.source, self.epoch);
+        if is_another || is_another_question {
             effects.push(Effect::Status);
         }
         if is_ready && !before.is_ready {
@@ -117,11 +123,15 @@ impl TurnMachine {
         }
     }
 
+    /// What the agent asks, as far as that is known.
+    fn question(&self) -> Option<&BlockedOn> {
+        self.dialog().and_then(|(_, track)| track.latest.as_ref()?.blocked_on.as_ref())
+    }
+
     /// The status, at `now`.
     #[must_use]
     pub fn report(&self, now: Moment) -> StatusReport {
         let decision = self.decide();
-        let asks = self.dialog().and_then(|(_, track)| track.latest.as_ref());
         StatusReport {
             status: decision.status,
             since: self.reported.since,
@@ -129,7 +139,7 @@ impl TurnMachine {
             source: decision.source,
             rule: decision.rule,
             position: decision.position,
-            blocked_on: asks.and_then(|latest| latest.blocked_on.clone()),
+            blocked_on: self.question().cloned(),
             stalled: self.stalled(now),
         }
     }

@@ -4,7 +4,7 @@ use super::attempt::{AttemptId, Epoch};
 use super::event::{Doubt, Effect, Event, Foreground, Hold};
 use super::evidence::{Evidence, Position, Sight, Source};
 use super::stage::Stage;
-use super::status::Status;
+use super::status::{BlockedOn, Status};
 use super::track::{Track, Write};
 use crate::Moment;
 
@@ -58,6 +58,8 @@ pub struct TurnMachine {
     pub(super) interrupted: Option<Epoch>,
     /// What was reported last.
     pub(super) reported: Reported,
+    /// The question that was reported last: another one is news, also where the status stays.
+    pub(super) asks: Option<BlockedOn>,
 }
 
 /// Where a program is in its life.
@@ -127,6 +129,7 @@ impl TurnMachine {
             floor: 0,
             hurry: false,
             interrupted: None,
+            asks: None,
             reported: Reported {
                 status: Status::Starting,
                 source: None,
