@@ -195,6 +195,9 @@ impl Following {
                 return Ok(exit.unwrap_or_else(unknown));
             }
             // The server is told by a signal of the kernel, at the same time as we.
+            if let Some(server) = &link.server {
+                server.look_for_children();
+            }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(50));
         }

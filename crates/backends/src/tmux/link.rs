@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ptyard_core::Size;
+use ptyard_terminal::backend::Signal;
 use ptyard_terminal::local::OtherProcess;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
@@ -25,6 +26,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::reader::Reader;
 use super::protocol::Pane;
+
+/// SIGCHLD.
+const CHILD: Signal = Signal(rustix::process::Signal::CHILD.as_raw());
 
 /// Commands that may wait to be written; further callers wait outside.
 const COMMANDS: usize = 64;
@@ -120,6 +124,13 @@ impl ServerProcess {
     /// Waits until it has ended.
     pub(super) async fn ended(&self) {
         self.process.ended().await;
+    }
+
+    /// Has it look for children that have ended. A server (3.3a) sometimes misses one, which stays a zombie then, and nobody
+    /// learns how it ended.
+    pub(super) fn look_for_children(&self) {
+        // Fails when it is gone.
+        let _gone = self.process.signal(CHILD);
     }
 }
 

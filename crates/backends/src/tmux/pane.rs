@@ -204,11 +204,16 @@ async fn type_once(place: &mut Joining, bytes: &[u8], word: &str) -> Result<Opti
             Err(TmuxError::Gone(_)) => {}
             Err(error) => return Err(error),
         }
-        let joined = place.live().await.ok_or_else(gone)?;
-        match joined.link.ask(format!("show-options -p -q -v -t {pane} {TYPED}")).await {
-            Ok(last) if last.trim_end() == word => return Ok(None),
-            Ok(_) | Err(TmuxError::Gone(_)) => {}
-            Err(error) => return Err(error),
+        // Asked until it is answered: nothing is typed again before that is known.
+        let last = loop {
+            let joined = place.live().await.ok_or_else(gone)?;
+            match joined.link.ask(format!("show-options -p -q -v -t {pane} {TYPED}")).await {
+                Err(TmuxError::Gone(_)) => {}
+                answered => break answered?,
+            }
+        };
+        if last.trim_end() == word {
+            return Ok(None);
         }
     }
 }
