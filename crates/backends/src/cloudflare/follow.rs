@@ -13,6 +13,7 @@ use super::line::{Keeper, Words};
 use super::place::Place;
 use crate::remote::http::{CallError, refused};
 use crate::remote::lodging::Lodging;
+use crate::remote::output::own_line;
 use crate::remote::replay::Heard;
 use crate::remote::socket::{Ear, Heard as Message, Mouth, Word};
 use crate::shared::fate::Herald;
@@ -133,11 +134,7 @@ impl Follower {
                 Some(new) => new,
                 // More was printed than is played, or it repeats itself.
                 None => {
-                    let line = match self.io {
-                        Io::Tty(_) => format!("\r\n{GAP}\r\n"),
-                        Io::Pipes(_) => format!("\n{GAP}\n"),
-                    };
-                    self.print(line.into_bytes()).await?;
+                    self.print(own_line(self.io, GAP)).await?;
                     0
                 }
             };

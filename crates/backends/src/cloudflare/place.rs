@@ -75,9 +75,7 @@ impl Place {
     /// them to tell their end, and has another one.
     pub(super) async fn open(&self, spec: &StartSpec) -> Result<(), CallError> {
         let _pass = self.gate.enter().ok_or_else(is_gone)?;
-        self.ledger.note(&self.entry(), spec.id).await.map_err(|error| {
-            CallError::NotSent(format!("it cannot be written down what will be made: {error}"))
-        })?;
+        self.ledger.note(&self.entry(), spec.id).await?;
         let mut env = spec.env.clone();
         env.remove(TERMINAL_VARIABLE);
         env.insert(SHELL_VARIABLE.to_owned(), spec.id.to_string());
@@ -86,8 +84,7 @@ impl Place {
 
     /// Writes down what a later server has to know to go on with the program.
     pub(super) async fn remember(&self, memo: &str) -> Result<(), CallError> {
-        let added = self.ledger.add(&self.entry(), memo).await;
-        added.map_err(|error| CallError::NotSent(format!("it cannot be written down what was made: {error}")))
+        self.ledger.add(&self.entry(), memo).await
     }
 
     /// What was written down.

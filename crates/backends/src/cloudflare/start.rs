@@ -18,7 +18,7 @@ use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
-use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
+use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::replay::Heard;
 use crate::remote::socket::{Ear, Heard as Message, Mouth, Word};
@@ -146,12 +146,7 @@ pub(super) fn take_up(cloudflare: &Cloudflare, orphan: Orphan) -> Option<Earlier
         async move { cloudflare.there(id).await }
     };
     if has_ended {
-        // All that may be left of it.
-        tokio::spawn(async move {
-            let found = seeker.seek(id, look).await;
-            seeker.tell(found);
-            place.leave(id).await;
-        });
+        seeker.leave_nothing(id, look, place);
         return None;
     }
     let (pieces, output) = mpsc::channel(PIECES);

@@ -19,6 +19,7 @@ use super::toolbox::{Told, is_gone, told};
 use super::typist::MouthWatch;
 use crate::remote::http::CallError;
 use crate::remote::lodging::{Lodger, Lodging};
+use crate::remote::output::own_line;
 use crate::remote::socket::{Ear, Mouth, Word};
 use crate::remote::sought::{NOBODY_LISTENED, Seeker};
 use crate::shared::fate::{Fate, Herald};
@@ -174,13 +175,9 @@ impl Following {
                 return None;
             }
         };
-        let line = match self.terminal.io {
-            Io::Tty(_) => format!("\r\n{line}\r\n"),
-            Io::Pipes(_) => format!("\n{line}\n"),
-        };
         // What was begun when it broke is not gone on with.
         let mut before = self.terminal.ending.rest();
-        before.extend_from_slice(line.as_bytes());
+        before.extend(own_line(self.terminal.io, line));
         self.pieces.send(before.into()).await.ok()?;
         let looking = self.look(mouth.clone());
         self.mouths.send_replace(Some(mouth));

@@ -18,7 +18,7 @@ use crate::remote::http::CallError;
 use crate::remote::input::Input;
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{Entry, Listed};
-use crate::remote::lodging::{Guarded, Lodger, Lodging, Whose};
+use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::socket::{Ear, Mouth, Word};
 use crate::remote::sought::Sought;
@@ -111,12 +111,11 @@ pub(super) fn take_up(daytona: &Daytona, orphan: &Orphan) -> Option<Earlier> {
     let there = Listed::new(sought, &daytona.ledger, &entry);
     let daytona = daytona.clone();
     if orphan.has_ended {
-        // All that may be left of it.
-        tokio::spawn(async move {
-            let found = seeker.seek(id, || daytona.there(&entry)).await;
-            seeker.tell(found);
-            there.leave(id).await;
-        });
+        let look = move || {
+            let (daytona, entry) = (daytona.clone(), entry.clone());
+            async move { daytona.there(&entry).await }
+        };
+        seeker.leave_nothing(id, look, there);
         return None;
     }
     let look = move || {

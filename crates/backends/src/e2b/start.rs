@@ -113,12 +113,7 @@ pub(super) fn take_up(e2b: &E2b, orphan: &Orphan) -> Option<Earlier> {
         async move { find(&e2b, whose, id).await }
     };
     if orphan.has_ended {
-        // All that may be left of it.
-        tokio::spawn(async move {
-            let found = seeker.seek(id, look).await;
-            seeker.tell(found);
-            there.leave(id).await;
-        });
+        seeker.leave_nothing(id, look, there);
         return None;
     }
     let followed = follow_again(seeker, look, id, io);

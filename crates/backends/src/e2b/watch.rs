@@ -21,6 +21,7 @@ use super::place::Place;
 use super::program::{Told, run, told};
 use crate::remote::http::CallError;
 use crate::remote::lodging::Lodging;
+use crate::remote::output::own_line;
 use crate::remote::sought::{NOBODY_LISTENED, Seeker};
 use crate::shared::fate::{Fate, Herald};
 
@@ -204,11 +205,7 @@ impl Follower {
             };
             match joined.await {
                 Ok((stream, first)) => {
-                    let line = match self.io {
-                        Io::Tty(_) => format!("\r\n{line}\r\n"),
-                        Io::Pipes(_) => format!("\n{line}\n"),
-                    };
-                    self.pieces.send(line.into()).await.ok()?;
+                    self.pieces.send(own_line(self.io, line).into()).await.ok()?;
                     match first {
                         Some(Told::Started(pid)) => {
                             // The one before was cut off with the stream before.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use ptyard_core::TerminalId;
 
+use super::http::CallError;
+
 /// A list in a directory of a server's state; one without a directory remembers nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ledger(Option<Arc<Path>>);
@@ -20,7 +22,7 @@ impl Ledger {
     }
 
     /// Writes down that `what` will be made for a terminal. It is on the disk when this is done. `what` is a plain name.
-    pub(crate) async fn note(&self, what: &str, id: TerminalId) -> io::Result<()> {
+    pub(crate) async fn note(&self, what: &str, id: TerminalId) -> Result<(), CallError> {
         let Some(directory) = self.0.clone() else { return Ok(()) };
         let file = directory.join(what);
         blocking(move || {
@@ -32,15 +34,17 @@ impl Ledger {
             File::open(&directory)?.sync_all()
         })
         .await
+        .map_err(|error| unwritten("will be", &error))
     }
 
     /// Adds what a later server has to know to go on with it. It outlives this server, not the machine: where that is gone,
     /// so are its streams.
     #[cfg(any(feature = "cloudflare", feature = "daytona"))]
-    pub(crate) async fn add(&self, what: &str, memo: &str) -> io::Result<()> {
+    pub(crate) async fn add(&self, what: &str, memo: &str) -> Result<(), CallError> {
         let Some(directory) = &self.0 else { return Ok(()) };
         let (file, memo) = (directory.join(what), format!("\n{memo}"));
-        blocking(move || OpenOptions::new().append(true).open(file)?.write_all(memo.as_bytes())).await
+        let adding = blocking(move || OpenOptions::new().append(true).open(file)?.write_all(memo.as_bytes()));
+        adding.await.map_err(|error| unwritten("was", &error))
     }
 
     /// What was added, if anything was.
@@ -81,6 +85,10 @@ impl Ledger {
         })
         .await
     }
+}
+
+fn unwritten(when: &str, error: &io::Error) -> CallError {
+    CallError::NotSent(format!("it cannot be written down what {when} made: {error}"))
 }
 
 async fn blocking<T: Send + 'static>(what: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {

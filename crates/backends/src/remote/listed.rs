@@ -138,16 +138,13 @@ impl<L: Lodging> Lodging for Listed<L> {
 impl Ledger {
     /// Writes down that something will be made.
     pub(crate) async fn enter(&self, entry: &Entry) -> Result<(), CallError> {
-        self.note(&entry.name(), entry.id).await.map_err(|error| {
-            CallError::NotSent(format!("it cannot be written down what will be made: {error}"))
-        })
+        self.note(&entry.name(), entry.id).await
     }
 
     /// Adds what a later server has to know of it.
     #[cfg(feature = "daytona")]
     pub(crate) async fn add_to(&self, entry: &Entry, memo: &str) -> Result<(), CallError> {
-        let added = self.add(&entry.name(), memo).await;
-        added.map_err(|error| CallError::NotSent(format!("it cannot be written down what was made: {error}")))
+        self.add(&entry.name(), memo).await
     }
 
     /// What was added.

@@ -4,8 +4,18 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use ptyard_terminal::backend::Source;
+use ptyard_terminal::backend::{Io, Source};
 use tokio::sync::mpsc;
+
+/// A line of our own among the output, which begins and ends as lines do there.
+#[cfg(any(feature = "cloudflare", feature = "daytona", feature = "e2b"))]
+pub(crate) fn own_line(io: Io, words: &str) -> Vec<u8> {
+    let end = match io {
+        Io::Tty(_) => "\r\n",
+        Io::Pipes(_) => "\n",
+    };
+    [end, words, end].concat().into_bytes()
+}
 
 /// Output, as it was followed: whoever follows waits while nobody reads it.
 pub(crate) struct Output {

@@ -93,6 +93,20 @@ impl<L: Lodging> Seeker<L> {
         }
     }
 
+    /// Looks for it only to leave nothing there of a program that has ended; `sought` waits for what comes of it.
+    pub(crate) fn leave_nothing<Look: Future<Output = Result<L, CallError>> + Send>(
+        self,
+        id: TerminalId,
+        look: impl Fn() -> Look + Send + Sync + 'static,
+        sought: impl Lodging,
+    ) {
+        tokio::spawn(async move {
+            let found = self.seek(id, look).await;
+            self.tell(found);
+            sought.leave(id).await;
+        });
+    }
+
     /// Tells what came of it whoever waits for it.
     pub(crate) fn tell(self, outcome: Result<L, CallError>) {
         self.0.send_replace(Some(outcome));

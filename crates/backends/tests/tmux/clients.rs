@@ -2,11 +2,11 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
-use ptyard_core::{ErrorCode, Exit, TerminalId};
-use ptyard_terminal::backend::{Backend, StartSpec, Started};
+use ptyard_core::{ErrorCode, Exit};
+use ptyard_terminal::backend::{Backend, StartSpec};
+use ptyard_testkit::vendors::play::{any_id, finish};
 use ptyard_testkit::{PATIENCE, soon, until};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -44,30 +44,9 @@ impl TestServer {
 
 /// A program that no other test has, so that its processes are told from theirs.
 fn program(script: &str) -> StartSpec {
-    static PROGRAMS: AtomicU64 = AtomicU64::new(1);
-    let number = u128::from(PROGRAMS.fetch_add(1, Ordering::Relaxed));
-    let id = TerminalId::from_bits((u128::from(std::process::id()) << 64) | number);
+    let id = any_id();
     let env = [("PTYARD_TERMINAL".to_owned(), id.to_string())].into();
     StartSpec { id, env, ..spec(&["sh", "-c", script]) }
-}
-
-/// All that comes until the output ends, and the end.
-async fn rest(program: &mut Started) -> (String, Exit) {
-    let Started { source, control, .. } = program;
-    let (mut all, mut room, mut is_over) = (Vec::new(), vec![0; 64 << 10], false);
-    let exit = poll_fn(|cx| {
-        while !is_over {
-            match source.poll_read(cx, &mut room) {
-                Poll::Ready(Ok(n @ 1..)) => all.extend_from_slice(&room[..n]),
-                Poll::Ready(_) => is_over = true,
-                Poll::Pending => break,
-            }
-        }
-        let exit = control.poll_exit(cx);
-        if is_over { exit } else { Poll::Pending }
-    });
-    let exit = soon("the end", exit).await;
-    (String::from_utf8_lossy(&all).into_owned(), exit)
 }
 
 #[tokio::test]
@@ -101,7 +80,7 @@ async fn law_04_a_client_that_is_killed_takes_no_program_with_it() {
     assert_eq!(exit(&mut third).await, Exit::exited(3));
     for (n, program) in programs.iter_mut().enumerate() {
         write(&mut **program.sink.as_mut().unwrap(), b"\r").await;
-        let (_, ended) = rest(program).await;
+        let (_, ended) = finish(program).await;
         assert_eq!(ended, Exit::exited(40 + n as i32));
     }
     until("no pane is left", || server.windows() == 0).await;
@@ -122,7 +101,7 @@ async fn law_04_who_ends_while_no_client_listens_is_told_with_its_code() {
     while std::path::Path::new(&format!("/proc/{pid}")).exists() {
         std::thread::yield_now();
     }
-    let (_, ended) = rest(&mut program).await;
+    let (_, ended) = finish(&mut program).await;
     assert_eq!(ended, Exit::exited(9));
     until("no pane is left", || server.windows() == 0).await;
 }
@@ -179,7 +158,7 @@ async fn a_start_whose_client_is_killed_fails_or_goes_on_and_leaves_nothing() {
         signal(&client, Signal::KILL);
         match soon("a start is answered", starting).await.unwrap() {
             Ok(mut program) => {
-                let (_, ended) = rest(&mut program).await;
+                let (_, ended) = finish(&mut program).await;
                 assert_eq!(ended, Exit::exited(6), "start {n}");
             }
             Err(error) => {
@@ -188,7 +167,7 @@ async fn a_start_whose_client_is_killed_fails_or_goes_on_and_leaves_nothing() {
             }
         }
         let mut next = soon("the next start", backend.start(program("exit 2"))).await.unwrap();
-        assert_eq!(rest(&mut next).await.1, Exit::exited(2), "start {n}");
+        assert_eq!(finish(&mut next).await.1, Exit::exited(2), "start {n}");
         read_until(&mut bystander, TOLD).await;
     }
     eprintln!("{failed} of 24 starts failed");
@@ -214,7 +193,7 @@ async fn a_start_that_was_never_heard_of_goes_on_over_the_next_client() {
     signal(&client, Signal::KILL);
     signal(&process, Signal::CONT);
     let mut started = soon("an answer", starting).await.unwrap().unwrap();
-    assert_eq!(rest(&mut started).await.1, Exit::exited(6));
+    assert_eq!(finish(&mut started).await.1, Exit::exited(6));
     read_until(&mut bystander, TOLD).await;
     until("nothing but the bystander's pane is left", || server.windows() == 1).await;
 }
@@ -228,7 +207,7 @@ async fn a_client_is_gone_with_its_process_also_at_a_server_that_stands_still() 
     let (client, process) = (server.client().await, server.tmux(&["display-message", "-p", "#{pid}"]));
     signal(&process, Signal::STOP);
     signal(&client, Signal::KILL);
-    let ended = tokio::time::timeout(PATIENCE, rest(&mut bystander)).await;
+    let ended = tokio::time::timeout(PATIENCE, finish(&mut bystander)).await;
     signal(&process, Signal::CONT);
     assert_eq!(ended.expect("its end is told").1, Exit::lost());
 }
@@ -242,7 +221,7 @@ async fn a_flood_goes_on_behind_a_client_that_is_killed() {
         soon("a start", backend.start(program(&format!("seq 1 {lines}; exit 7")))).await.unwrap();
     let mut all = read_until(&mut program, "\n1000\r\n").await;
     signal(&server.client().await, Signal::KILL);
-    let (more, ended) = rest(&mut program).await;
+    let (more, ended) = finish(&mut program).await;
     all += &more;
     assert_eq!(ended, Exit::exited(7));
     let at = all.find(TOLD).expect("it is told");

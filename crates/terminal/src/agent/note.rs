@@ -40,7 +40,8 @@ pub struct Before {
     pub folds: bool,
 }
 
-/// Writes it down, and forgets that the turn before was stopped. It survives the death of the server, not that of the machine, which the agent would not survive either.
+/// Writes it down, and forgets that the turn before was stopped. It survives the death of the server, not that of the
+/// machine, which the agent would not survive either.
 pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
     replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)?;
     remove(&directory.join(STOPPED))
