@@ -168,6 +168,12 @@ impl TurnMachine {
         }
     }
 
+    /// Whether a paste is being written, or was, and no Enter: nothing of it can have been submitted.
+    #[must_use]
+    pub fn waits_for_enter(&self) -> bool {
+        matches!(self.stage, Stage::Pasting(_) | Stage::Pausing(_))
+    }
+
     fn stalled(&self, now: Moment) -> Option<Stalled> {
         let (attempt, reason) = match self.stage {
             Stage::Pasting(attempt) | Stage::Entering(attempt) => (attempt, StallReason::InputNotTaken),

@@ -36,7 +36,8 @@ pub(super) struct SinceWrite {
     echo_at: Option<Position>,
     /// Where it last showed, after that, that the text is not there any more.
     gone_at: Option<Position>,
-    /// Where it named the text as submitted.
+    /// Where it named the text as submitted; for a source with offsets, the first place from after the Enter, once that
+    /// is written.
     submitted_at: Option<Position>,
 }
 
@@ -77,6 +78,11 @@ impl Write {
             recovered: false,
             doubt: None,
         }
+    }
+
+    /// Whether what was seen there can be what the first Enter caused, as far as offsets tell.
+    fn is_behind_enter(&self, at: Position) -> bool {
+        at.offset().is_none_or(|offset| self.mark.is_some_and(|mark| offset > mark))
     }
 }
 
@@ -146,15 +152,16 @@ impl Track {
 
     /// Where this source first showed a state from after the write; `None` while everything it said may be older.
     ///
-    /// * It named the text as submitted. Or
+    /// * It named the text as submitted, and from after the Enter where it has offsets: what a screen shows before is drawn
+    ///   late, of a text that is alike. Or
     /// * it reports states by itself, and reported from after the Enter that the agent works or asks: an agent that was
     ///   ready does not begin by itself. Or
     /// * it showed the text in the composer, which cannot be older than the paste, and from after the Enter and after
     ///   that showed it gone. A flicker of the screen shows no text of ours, so it proves nothing here.
     pub(super) fn cover(&self, source: Source, write: Write) -> Option<Position> {
         let seen = &self.seen;
-        if seen.submitted_at.is_some() {
-            return seen.submitted_at;
+        if let Some(at) = seen.submitted_at.filter(|at| write.is_behind_enter(*at)) {
+            return Some(at);
         }
         if let Some(taken_at) = write.taken_at {
             let latest = self.latest.as_ref()?.position;
@@ -193,8 +200,9 @@ impl SinceWrite {
     fn note_sight(&mut self, sight: Sight, at: Position, status: Status, write: Write) {
         if let (Sight::Submitted(named), Text::Ours(attempt)) = (sight, write.text)
             && named == attempt
+            && self.submitted_at.is_none_or(|before| !write.is_behind_enter(before))
         {
-            self.submitted_at.get_or_insert(at);
+            self.submitted_at = Some(at);
         }
         if write.text.is_seen_in(sight) {
             self.echo_at.get_or_insert(at);

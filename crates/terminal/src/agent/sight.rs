@@ -34,7 +34,8 @@ pub(crate) struct Pasted {
 /// How often a text stands on a screen.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
-    /// Its beginning: also where the rest is cut off, and where another text begins like it.
+    /// As much of it as is shown: all of it, or its beginning where the rest is cut off, at the end of a row, before a
+    /// gap, a frame or dots. What goes on otherwise is another text.
     beginning: usize,
     /// All of it.
     whole: usize,
@@ -43,6 +44,35 @@ struct Counts {
 impl Counts {
     const fn is_more_than(self, before: Self) -> bool {
         self.beginning > before.beginning || self.whole > before.whole
+    }
+
+    fn or_more(self, other: Self) -> Self {
+        Self { beginning: self.beginning.max(other.beginning), whole: self.whole.max(other.whole) }
+    }
+
+    /// How often `text`, which begins with `probe`, stands in these rows.
+    fn of<'a>(text: &str, probe: &str, rows: impl Iterator<Item = &'a str>) -> Self {
+        let (mut shown, mut cuts) = (String::new(), Vec::new());
+        for row in rows {
+            let mut before = ' ';
+            for c in row.chars() {
+                if c.is_alphanumeric() {
+                    shown.push(c);
+                } else if !c.is_ascii() || (c, before) == (' ', ' ') {
+                    cuts.push(shown.len());
+                }
+                before = c;
+            }
+            cuts.push(shown.len());
+        }
+        let mut counts = Self::default();
+        for (at, _) in shown.match_indices(probe) {
+            let alike = shown[at..].bytes().zip(text.bytes()).take_while(|(one, other)| one == other).count();
+            let is_whole = alike == text.len();
+            counts.whole += usize::from(is_whole);
+            counts.beginning += usize::from(is_whole || cuts.binary_search(&(at + alike)).is_ok());
+        }
+        counts
     }
 }
 
@@ -88,6 +118,14 @@ impl Pasted {
         self.written = true;
     }
 
+    /// The screen between the paste and its Enter: what stands beside an empty composer is from before, drawn late. A
+    /// program may say that it is ready before it has drawn all of its answer.
+    pub(crate) fn waits_for_enter(&mut self, composer: &Composer, view: &View) {
+        if *composer == Composer::Empty {
+            self.before = self.before.or_more(self.counts(view));
+        }
+    }
+
     /// What is seen of it.
     pub(crate) fn sight(&self, composer: &Composer, view: &View) -> Sight {
         match composer {
@@ -127,9 +165,8 @@ impl Pasted {
 
     fn counts(&self, view: &View) -> Counts {
         let Some(probe) = &self.probe else { return Counts::default() };
-        let text: String = view.screen_lines().iter().map(|line| letters(&line.text)).collect();
-        let count = |part: &str| text.matches(part).count();
-        Counts { beginning: count(probe), whole: count(&self.letters) }
+        let rows = view.screen_lines();
+        Counts::of(&self.letters, probe, rows.iter().map(|row| row.text.as_str()))
     }
 }
 
@@ -145,4 +182,38 @@ pub(crate) fn plain(composer: &Composer) -> Sight {
 /// Letters and digits: what no wrapping, indenting or framing changes.
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Compare the totals of last year with those of June";
+
+    fn counts(rows: &[&str]) -> (usize, usize) {
+        let text = letters(TEXT);
+        let probe: String = text.chars().take(PROBE_CHARS).collect();
+        let counts = Counts::of(&text, &probe, rows.iter().copied());
+        (counts.beginning, counts.whole)
+    }
+
+    #[test]
+    fn a_text_is_found_whole_wherever_it_wraps() {
+        assert_eq!(counts(&["> Compare the totals of last", "│ year with those of June  │ 3 files"]), (1, 1));
+        assert_eq!(counts(&[&format!("> {TEXT}"), &format!("• You said: {TEXT}.")]), (2, 2));
+    }
+
+    #[test]
+    fn a_text_is_found_where_the_rest_is_cut_off() {
+        assert_eq!(counts(&["> Compare the totals of last yea", "* Thinking"]), (1, 0));
+        assert_eq!(counts(&["> Compare the totals of last yea… (3 lines)"]), (1, 0));
+        assert_eq!(counts(&["> Compare the totals of last yea │ 3 files"]), (1, 0));
+        assert_eq!(counts(&["> Compare the totals of last yea   3 files"]), (1, 0));
+    }
+
+    #[test]
+    fn a_text_that_begins_alike_and_goes_on_otherwise_is_another() {
+        assert_eq!(counts(&["> Compare the totals of last year with those of May"]), (0, 0));
+        assert_eq!(counts(&["> Compare the totals of last month"]), (0, 0));
+    }
 }

@@ -63,6 +63,41 @@ async fn law_09_an_empty_composer_does_not_stand_beside_a_ready_from_before() {
     assert_eq!(played.stage.offer(3, "next").await, Err(Hold::Busy));
 }
 
+/// A program may say that it is ready before all of its answer is drawn, and the answer may name a text that is like ours.
+#[tokio::test(start_paused = true)]
+async fn law_09_what_an_answer_before_shows_late_is_not_our_text() {
+    const OTHER: &str = "please look at the parser of numbers";
+    for (late, ours) in [(OTHER, "please look at the parser of names"), (TEXT, TEXT)] {
+        let mut played = ready().await;
+        played.prints("\x1b]7501;state=done\x1b\\").await;
+        played.stage.offer(1, ours).await.unwrap();
+        played.input(ours).await;
+        played.draws(&format!("You said: {late}\r\n"), "").await;
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed), "{ours}");
+        played.draws(&format!("You said: {late}\r\n"), ours).await;
+        played.input(&format!("{ours}\r")).await;
+        played.draws(&format!("You said: {late}\r\n> {ours}\r\nWorking"), "").await;
+        played.stage.delivered(1).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_09_what_was_shown_before_the_enter_is_not_what_it_caused() {
+    let mut played = ready().await;
+    played.prints("\x1b]7501;state=done\x1b\\").await;
+    played.stage.offer(1, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    // It is slow: it ends its answer, which names the text, and reads ours after the Enter that does not wait for ever.
+    played.draws(&format!("You said: {TEXT}\r\n"), "").await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws(&format!("You said: {TEXT}\r\nTip: ask more.\r\n"), "").await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.draws(&format!("You said: {TEXT}\r\nTip: ask more.\r\n> {TEXT}\r\n"), "").await;
+    played.stage.delivered(1).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn i17_a_turn_too_short_to_be_seen_releases() {
     let mut played = ready().await;

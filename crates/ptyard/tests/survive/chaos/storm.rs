@@ -11,7 +11,7 @@ use ptyard_server::api::{Input, SendRequest, Urgency, WriteRequest};
 use ptyard_testkit::agent::Event;
 
 use super::cast::{self, Cast};
-use super::referee;
+use super::{plight, referee};
 use crate::stage::{Dice, Stage, kill, until};
 
 /// How much happens.
@@ -25,10 +25,9 @@ pub(super) struct Storm {
     /// Longest pause of a sender between two messages.
     pub(super) most_pause_ms: u64,
     pub(super) seed: u64,
+    /// Longer than it takes on a loaded machine.
+    pub(super) patience: Duration,
 }
-
-/// Longer than it takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(1_200);
 
 /// How often it is looked whether all is settled, which nothing depends on.
 const LOOK: Duration = Duration::from_millis(250);
@@ -70,21 +69,28 @@ pub(super) struct Tally {
 pub(super) fn run(storm: &Storm) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let limit = tokio::time::timeout(PATIENCE, storm.play());
-        assert!(limit.await.is_ok(), "the storm did not settle");
+        let scene = storm.scene();
+        if tokio::time::timeout(storm.patience, storm.play(Arc::clone(&scene))).await.is_err() {
+            plight::print(&scene).await;
+            panic!("the storm did not settle");
+        }
     });
 }
 
 impl Storm {
-    async fn play(&self) {
+    fn scene(&self) -> Arc<Scene> {
         let Self { agents, most_pause_ms, seed, .. } = *self;
-        let scene = Arc::new(Scene {
+        Arc::new(Scene {
             stage: Stage::new(),
             cast: Cast::default(),
             storm: Numbers { agents, most_pause_ms, seed },
             tally: Tally::default(),
             is_calm: AtomicBool::new(false),
-        });
+        })
+    }
+
+    async fn play(&self, scene: Arc<Scene>) {
+        let Self { agents, seed, .. } = *self;
         cast::describe(&scene.stage);
         server(&scene.stage);
         let mut dice = Dice::new(seed);

@@ -88,6 +88,11 @@ impl Actor {
             attended.seen.printed = end;
         }
         attended.judge.look(&view, offset, now);
+        if attended.machine.waits_for_enter()
+            && let Some(pasted) = &mut attended.pasted
+        {
+            pasted.waits_for_enter(&attended.judge.verdict(now).composer, &view);
+        }
         attended.seen.view = Some(view);
         attended.seen.offset = offset;
         self.tell_verdict(now);
