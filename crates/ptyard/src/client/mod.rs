@@ -121,6 +121,41 @@ impl Client {
         serde_json::from_slice(&reply).map_err(|error| ClientError::unreadable(path, &error))
     }
 
+    /// Makes an exchange on the connection, or on a new one if its end is noticed before the request was sent.
+    async fn exchange(
+        &mut self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        if let Err(broken) = self.sender.ready().await {
+            self.renew(broken).await?;
+        }
+        for _ in 0..2 {
+            // Also a connection that just answered takes the next request only when it has read the whole reply.
+            self.sender.ready().await?;
+            let mut broken = match self.sender.try_send_request(request).await {
+                Ok(reply) => return Ok(reply),
+                Err(broken) => broken,
+            };
+            // A request that comes back was not sent.
+            let unsent = broken.take_message();
+            let broken = broken.into_error();
+            let Some(unsent) = unsent else { return Err(broken.into()) };
+            self.renew(broken).await?;
+            request = unsent;
+        }
+        Err(ClientError::Broken("each connection ends before it takes a request".to_owned()))
+    }
+
+    /// Connects anew, after the server closed the connection while nothing was asked on it, so nothing can be done twice.
+    async fn renew(&mut self, broken: hyper::Error) -> Result<(), ClientError> {
+        *self = match Box::pin(self.reconnect()).await {
+            // The server left, and the next one does not listen yet.
+            Err(error) if error.is_no_listener() => return Err(broken.into()),
+            again => again?,
+        };
+        Ok(())
+    }
+
     /// Sends a request and gives back a reply that is not a refusal.
     async fn send(
         &mut self,
@@ -141,15 +176,7 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request.body(Full::from(body.unwrap_or_default())).map_err(ClientError::request)?;
-        if let Err(broken) = self.sender.ready().await {
-            // It was closed while nothing was asked on it, so nothing can be done twice.
-            *self = match Box::pin(self.reconnect()).await {
-                // The server left, and the next one does not listen yet.
-                Err(error) if error.is_no_listener() => return Err(broken.into()),
-                again => again?,
-            };
-        }
-        let reply = self.sender.send_request(request).await?;
+        let reply = self.exchange(request).await?;
         if reply.status().is_success() {
             return Ok(reply);
         }
@@ -191,18 +218,26 @@ mod tests {
 
     use super::*;
 
-    /// Answers so many requests on each of its connections with its version, and closes it.
-    async fn serve(listener: UnixListener, connections: [usize; 2]) {
+    /// Answers a request with its version.
+    async fn answer(io: &mut UnixStream) {
         let version = format!(r#"{{"version":"1.2.3","protocol":{PROTOCOL},"pid":7,"state":"/s"}}"#);
         let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{version}", version.len());
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(io.read_u8().await.unwrap());
+        }
+        io.write_all(reply.as_bytes()).await.unwrap();
+    }
+
+    /// Answers so many requests on each of its connections, and closes it.
+    async fn serve(
+        listener: UnixListener,
+        connections: impl IntoIterator<Item = usize, IntoIter: Send> + Send,
+    ) {
         for requests in connections {
             let (mut io, _) = listener.accept().await.unwrap();
             for _ in 0..requests {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    head.push(io.read_u8().await.unwrap());
-                }
-                io.write_all(reply.as_bytes()).await.unwrap();
+                answer(&mut io).await;
             }
         }
     }
@@ -221,5 +256,20 @@ mod tests {
         (&mut client.connection).await.unwrap();
         let error = client.get::<Version>("/v1/version").await.unwrap_err();
         assert!(matches!(error, ClientError::Broken(_)), "{error:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_new_connection_is_used_when_it_has_read_the_greeting() {
+        const TIMES: usize = 200;
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("socket");
+        let connections = std::iter::once(1).chain(std::iter::repeat_n(2, TIMES));
+        let serving = tokio::spawn(serve(UnixListener::bind(&socket).unwrap(), connections));
+        let mut client = Client::connect(&socket).await.unwrap();
+        for time in 0..TIMES {
+            (&mut client.connection).await.unwrap();
+            client.get::<Version>("/v1/version").await.unwrap_or_else(|error| panic!("{time}: {error}"));
+        }
+        serving.await.unwrap();
     }
 }
