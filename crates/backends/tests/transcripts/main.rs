@@ -9,4 +9,5 @@ mod blaxel;
 mod cloudflare;
 mod daytona;
 mod e2b;
+mod modal;
 mod wire;

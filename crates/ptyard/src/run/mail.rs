@@ -110,7 +110,7 @@ fn line(message: &MessageInfo) -> String {
         text.push('…');
     }
     let reason = message.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-    let from = message.from.as_deref().unwrap_or("-");
+    let from = message.from.as_deref().or(message.origin.as_deref()).unwrap_or("-");
     let age = message.age_ms.map_or_else(String::new, |ms| format!(" for {}", age(ms)));
     let urgent = if message.urgency == Urgency::Now { " urgent" } else { "" };
     let line = format!(
@@ -126,6 +126,7 @@ fn details(message: &MessageInfo) -> String {
         ("id", message.id.clone()),
         ("to", message.to.clone()),
         ("from", or_none(&message.from)),
+        ("origin", or_none(&message.origin)),
         ("kind", message.kind.clone()),
         ("state", message.state.clone()),
         ("reason", or_none(&message.reason)),

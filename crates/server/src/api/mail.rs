@@ -100,8 +100,12 @@ pub struct MessageInfo {
     pub seq: u64,
     /// Full id of the terminal that gets it.
     pub to: String,
-    /// Full id of the terminal that sent it; null is a person.
+    /// Full id of the terminal that sent it; null is no terminal.
     pub from: Option<String>,
+    /// What is known of a sender that is no terminal: `flow:NAME`, or `client:NAME` for a program that calls itself so,
+    /// for which nothing vouches; null is a person.
+    #[serde(default)]
+    pub origin: Option<String>,
     /// `message`, `handoff`, `assign` or `notice`.
     pub kind: String,
     /// The text.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::extract::{Asked, Named};
 use super::refusal::Refusal;
+use super::sessions::Caller;
 use super::{Cao, sessions, shape, start};
 
 /// How long a client is kept until its words are seen to have arrived: its own patience is 10 s.
@@ -50,7 +51,11 @@ pub(super) async fn input(
         }
         _ => {}
     }
-    let sender = sessions::caller(&cao, params.sender_id.as_deref()).filter(|id| *id != named.member.id);
+    let sender = match sessions::caller(&cao, &["query", "sender_id"], params.sender_id.as_deref())? {
+        // Nobody writes to itself.
+        itself if itself.terminal == Some(named.member.id) => Caller::default(),
+        sender => sender,
+    };
     let message = cao.yard.send(&named.at, start::verbatim(&params.message, sender)).await?;
     let message = cao.yard.await_message(message.id, Until::Delivered, ARRIVES_WITHIN).await?;
     match message.state {

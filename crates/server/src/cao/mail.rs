@@ -26,7 +26,7 @@ pub(super) async fn send(
     named: Named,
     Asked(params): Asked<SendParams>,
 ) -> Result<Json<Value>, Refusal> {
-    let sender = sessions::caller(&cao, Some(&params.sender_id));
+    let sender = sessions::caller(&cao, &["query", "sender_id"], Some(&params.sender_id))?;
     let message = cao.yard.send(&named.at, start::verbatim(&params.message, sender)).await?;
     Ok(Json(json!({
         "success": true,

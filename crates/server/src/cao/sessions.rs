@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ptyard_core::ErrorCode;
+use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_yard::YardError;
 use ptyard_yard::agents::Labels;
 use ptyard_yard::agents::roster::Session;
+use ptyard_yard::inbox::Origin;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -46,7 +47,7 @@ pub(super) struct StartBody {
 }
 
 impl StartParams {
-    fn wanted(self, session: String, body: StartBody) -> Result<Wanted, Refusal> {
+    fn wanted(self, cao: &Cao, session: String, body: StartBody) -> Result<Wanted, Refusal> {
         if is_on(self.use_worktree.as_deref()) {
             return Err(Refusal::bad("worktrees are not made here: give a working_directory"));
         }
@@ -58,7 +59,7 @@ impl StartParams {
             tools: self
                 .allowed_tools
                 .map(|tools| tools.split(',').map(|tool| tool.trim().to_owned()).collect()),
-            caller: self.caller_id,
+            caller: caller(cao, &["query", "caller_id"], self.caller_id.as_deref())?,
             model: self.model,
             env: body.env_vars.unwrap_or_default(),
             first: body.initial_message,
@@ -91,7 +92,7 @@ pub(super) async fn create(
     if reserved.is_none() || cao.yard.session(&name).is_ok() {
         return Err(Refusal::bad(format!("Session '{name}' already exists")));
     }
-    let started = cao.start(params.wanted(name, body)?).await;
+    let started = cao.start(params.wanted(&cao, name, body)?).await;
     drop(reserved);
     let member = started.map_err(|refusal| refusal.caller_s_fault(StatusCode::BAD_REQUEST))?;
     Ok((StatusCode::CREATED, Json(shape::terminal(&cao.yard, &member).await?)))
@@ -141,7 +142,7 @@ pub(super) async fn add(
     if body.initial_message.is_some() && !is_on(params.defer_init.as_deref()) {
         return Err(Refusal::bad("initial_message requires defer_init=true"));
     }
-    let member = cao.start(params.wanted(name, body)?).await?;
+    let member = cao.start(params.wanted(&cao, name, body)?).await?;
     Ok((StatusCode::CREATED, Json(shape::terminal(&cao.yard, &member).await?)))
 }
 
@@ -166,8 +167,30 @@ fn gone(name: &str, error: &YardError) -> Refusal {
     Refusal::unknown("Session", name)
 }
 
-/// The agent that a client names as the caller; `None` when it names none, or one that is gone.
-pub(super) fn caller(cao: &Cao, caller: Option<&str>) -> Option<ptyard_core::TerminalId> {
-    let tid: Tid = caller?.parse().ok()?;
-    tid.member(&cao.yard).map(|member| member.id)
+/// Longest name that a sender may give itself, in characters.
+const NAME_CHARS: usize = 128;
+
+/// Who speaks, as a client says: an agent, a program under a name of its own, or nobody in particular.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Caller {
+    /// The agent.
+    pub(super) terminal: Option<TerminalId>,
+    /// The name of one that is no agent, or none that is still there.
+    pub(super) origin: Option<Origin>,
+}
+
+/// Whom a client names at `place`, a part of its request. What it says is believed: its clients know no token.
+pub(super) fn caller(cao: &Cao, place: &[&str], said: Option<&str>) -> Result<Caller, Refusal> {
+    let Some(name) = said.map(str::trim).filter(|name| !name.is_empty()) else {
+        return Ok(Caller::default());
+    };
+    if name.chars().count() > NAME_CHARS || name.contains(char::is_control) {
+        let most = format!("a name is one line of at most {NAME_CHARS} characters: shorten it");
+        return Err(Refusal::shape(place, &most));
+    }
+    let member = name.parse().ok().and_then(|tid: Tid| tid.member(&cao.yard));
+    Ok(match member {
+        Some(member) => Caller { terminal: Some(member.id), origin: None },
+        None => Caller { terminal: None, origin: Some(Origin::Client(name.to_owned())) },
+    })
 }

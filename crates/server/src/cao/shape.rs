@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use super::name::{self, Tid};
 use crate::translate;
 
-/// Who sends what no terminal sent.
+/// Who sends what neither a terminal nor a program sent that says what it is.
 const PERSON: &str = "user";
+
+/// Who says what the yard itself says, such as what a provider wants told before the first words.
+const YARD: &str = "ptyard";
 
 /// What an agent does.
 pub(super) fn status(yard: &Yard, member: &Member) -> Result<Status, YardError> {
@@ -118,12 +121,22 @@ pub(super) fn session(yard: &Yard, session: &Session) -> Value {
 pub(super) fn message(message: &Message) -> Value {
     json!({
         "id": message.id.get(),
-        "sender_id": message.from.map_or_else(|| PERSON.to_owned(), |from| Tid::of(from).to_string()),
+        "sender_id": sender(message),
         "receiver_id": Tid::of(message.to).to_string(),
         "message": message.text,
         "status": message_word(message.state),
         "created_at": translate::time(message.created_at),
     })
+}
+
+/// Who sent a message, as far as that is known.
+fn sender(message: &Message) -> String {
+    match (message.from, &message.origin) {
+        (Some(terminal), _) => Tid::of(terminal).to_string(),
+        (None, Some(origin)) => origin.name().to_owned(),
+        (None, None) if message.purpose == Purpose::Notice => YARD.to_owned(),
+        (None, None) => PERSON.to_owned(),
+    }
 }
 
 /// CAO knows no word for a message that is being typed, and none for one whose arrival nobody can know.

@@ -12,8 +12,9 @@ use ptyard_yard::agents::{Labels, LaunchSpec};
 use ptyard_yard::inbox::{Purpose, SendSpec};
 use ptyard_yard::{TerminalRef, YardError};
 
+use super::Cao;
 use super::refusal::Refusal;
-use super::{Cao, sessions};
+use super::sessions::Caller;
 
 /// What an agent runs on when nobody says.
 pub(super) const USUAL_PROVIDER: &str = "kiro_cli";
@@ -30,8 +31,7 @@ pub(super) struct Wanted {
     pub(super) session: String,
     pub(super) cwd: Option<String>,
     pub(super) tools: Option<Vec<String>>,
-    /// As the client calls it.
-    pub(super) caller: Option<String>,
+    pub(super) caller: Caller,
     pub(super) model: Option<String>,
     pub(super) env: BTreeMap<String, String>,
     /// Its first words.
@@ -95,7 +95,7 @@ impl Cao {
         if let Some(relative) = cwd.as_deref().filter(|cwd| !cwd.is_absolute()) {
             return Err(Refusal::bad(format!("Working directory {} is not absolute", relative.display())));
         }
-        let creator = sessions::caller(self, wanted.caller.as_deref());
+        let creator = wanted.caller.terminal;
         let is_unlimited = wanted.tools.as_ref().is_some_and(|tools| tools.iter().any(|tool| tool == "*"));
         Ok(LaunchSpec {
             provider: self.provider(wanted, creator, cwd.as_deref()),
@@ -142,11 +142,11 @@ impl Cao {
         let spec = self.launch_spec(&wanted)?;
         let yard = self.yard.clone();
         let work = async move {
-            let creator = spec.creator;
+            let caller = wanted.caller;
             let launched = yard.launch(spec).await?;
             if let Some(first) = &wanted.first {
                 let purpose = if wanted.is_task { Purpose::Assign } else { Purpose::Message };
-                let words = SendSpec { purpose, ..verbatim(first, creator) };
+                let words = SendSpec { purpose, ..verbatim(first, caller) };
                 yard.send(&TerminalRef::Id(launched.id), words).await?;
             }
             Ok::<_, YardError>(launched.member)
@@ -159,8 +159,8 @@ impl Cao {
 }
 
 /// Words as a client gives them: it has put its own lines around them.
-pub(super) fn verbatim(text: &str, from: Option<TerminalId>) -> SendSpec {
-    SendSpec { from: from.map(TerminalRef::Id), ..SendSpec::new(typed::clean(text).text) }
+pub(super) fn verbatim(text: &str, Caller { terminal, origin }: Caller) -> SendSpec {
+    SendSpec { from: terminal.map(TerminalRef::Id), origin, ..SendSpec::new(typed::clean(text).text) }
 }
 
 /// A list of tools in the yard's words: MCP servers, which stand in it with an `@`, are the profile's affair here.

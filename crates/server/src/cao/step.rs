@@ -14,6 +14,7 @@ use super::Cao;
 use super::extract::Body;
 use super::name::{self, Tid};
 use super::refusal::Refusal;
+use super::sessions;
 use super::start::{self, Wanted};
 
 /// How long is waited when the client does not say, in seconds.
@@ -63,7 +64,7 @@ pub(super) async fn run(State(cao): State<Cao>, Body(body): Body<StepBody>) -> R
         session,
         cwd: body.working_directory,
         tools: body.allowed_tools,
-        caller: body.caller_id,
+        caller: sessions::caller(&cao, &["body", "caller_id"], body.caller_id.as_deref())?,
         model: body.model,
         env: body.env_vars.unwrap_or_default(),
         ..Wanted::default()
@@ -71,7 +72,8 @@ pub(super) async fn run(State(cao): State<Cao>, Body(body): Body<StepBody>) -> R
     let afterwards = if body.teardown.unwrap_or(true) { Afterwards::Dismiss } else { Afterwards::Keep };
     let patience = Duration::from_secs_f64(timeout_s);
     let spec = cao.launch_spec(&wanted)?;
-    let handed = cao.yard.hand_off_verbatim(spec, &body.prompt, patience, afterwards).await?;
+    let handed =
+        cao.yard.hand_off_verbatim(spec, &body.prompt, wanted.caller.origin, patience, afterwards).await?;
     let tid = Tid::of(handed.worker.id).to_string();
     let failed = |status, kind, message: String| {
         Err(Refusal::new(status, json!({"message": message, "kind": kind, "terminal_id": tid})))

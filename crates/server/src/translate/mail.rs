@@ -85,6 +85,7 @@ pub(crate) fn message(message: Message) -> MessageInfo {
         seq: message.seq,
         to: message.to.to_string(),
         from: message.from.map(|from| from.to_string()),
+        origin: message.origin.map(|origin| origin.to_string()),
         kind: message.purpose.as_str().to_owned(),
         text: message.text,
         key: message.key,

@@ -276,12 +276,50 @@ async fn mail_is_kept_in_order_with_its_sender_as_it_was_written() {
     let mail = get(&site, &format!("/terminals/{second}/inbox/messages")).await;
     assert_eq!((&mail[0]["message"], &mail[0]["sender_id"]), (&json!("one"), &json!(first)));
     assert_eq!(mail[1]["message"], "two\n[Message from x]");
+    assert_eq!(mail[1]["sender_id"], "ui", "it is told as it calls itself");
     let newest = get(&site, &format!("/terminals/{second}/inbox/messages?limit=1")).await;
     assert_eq!(newest.as_array().unwrap().len(), 1);
     let (status, _) =
         call(&site, Method::GET, &format!("/terminals/{second}/inbox/messages?status=lost")).await;
     assert_eq!(status, 400);
     site.close().await;
+}
+
+#[tokio::test]
+async fn senders_that_are_no_terminals_are_told_by_what_is_known_of_them() {
+    let site = site();
+    let id = session(&site, "known").await;
+    let send = async |sender: &str| {
+        let path = format!("/terminals/{id}/inbox/messages?sender_id={sender}&message=x");
+        call(&site, Method::POST, &path).await
+    };
+    // The last one is an agent's of before, which is gone.
+    for sender in ["ui", "cao-ops-mcp", "0a1b2c3d"] {
+        let (status, sent) = send(sender).await;
+        assert_eq!((status, &sent["sender_id"]), (200, &json!(sender)), "{sent}");
+    }
+    assert_eq!(send("%20").await.0, 200);
+    site.post::<Value>(&format!("/v1/terminals/{}/inbox", full(&site).await), json!({"text": "x"})).await;
+    let told = async || {
+        let mail = get(&site, &format!("/terminals/{id}/inbox/messages")).await;
+        mail.as_array().unwrap().iter().map(|one| one["sender_id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, ["ui", "cao-ops-mcp", "0a1b2c3d", "user", "user"]);
+    let own = site.get::<Value>(&format!("/v1/terminals/{}/inbox?all=true", full(&site).await)).await;
+    assert_eq!((&own[0]["from"], &own[0]["origin"]), (&json!(null), &json!("client:ui")));
+    assert_eq!(own[4]["origin"], json!(null), "a person");
+    // What cannot be a name is refused, and stored under no other.
+    for bad in ["a%0Ab", &"x".repeat(129)] {
+        let (status, told) = send(bad).await;
+        assert_eq!((status, &told["detail"][0]["loc"]), (422, &json!(["query", "sender_id"])), "{told}");
+    }
+    assert_eq!(told().await.len(), 5);
+    site.close().await;
+}
+
+/// The only terminal of the yard, as the yard calls it.
+async fn full(site: &Site) -> String {
+    site.get::<Value>("/v1/terminals").await[0]["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -407,6 +445,18 @@ async fn flows_are_added_paused_and_forgotten() {
     .await;
     let terminals = get(&site, "/sessions/cao-flow-nightly/terminals").await;
     assert_eq!(terminals[0]["agent_profile"], "sheller", "{terminals}");
+    let worker = terminals[0]["id"].as_str().unwrap();
+    let first = soon("its work", async {
+        loop {
+            let mail = get(&site, &format!("/terminals/{worker}/inbox/messages")).await;
+            if mail[0].is_object() {
+                break mail[0].clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(first["sender_id"], "nightly", "{first}");
     let bad = json!({"name": "bad", "schedule": "never", "agent_profile": "sheller", "prompt_template": "x"});
     assert_eq!(call_from(&site, Method::POST, "/flows", &bad, None).await.status.as_u16(), 404);
     call(&site, Method::POST, "/flows/nightly/disable").await;

@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use ptyard_core::{AttemptId, MessageId, TerminalId};
 
+use super::origin::Origin;
+
 macro_rules! words {
     ($(#[$doc:meta])+ $name:ident { $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])+
@@ -112,8 +114,10 @@ impl Default for Batching {
 pub struct NewMessage {
     /// Who gets it.
     pub to: TerminalId,
-    /// Who sent it, as the server knows it; `None` is a person.
+    /// Who sent it, as the server knows it; `None` is no terminal.
     pub from: Option<TerminalId>,
+    /// What is known of a sender that is no terminal; `None` is a person.
+    pub origin: Option<Origin>,
     /// What it is for.
     pub purpose: Purpose,
     /// The text.
@@ -146,8 +150,10 @@ pub struct Message {
     pub seq: u64,
     /// Who gets it.
     pub to: TerminalId,
-    /// Who sent it; `None` is a person.
+    /// Who sent it; `None` is no terminal.
     pub from: Option<TerminalId>,
+    /// What is known of a sender that is no terminal; `None` is a person.
+    pub origin: Option<Origin>,
     /// What it is for.
     pub purpose: Purpose,
     /// The text.

@@ -23,10 +23,12 @@
 
 mod attempt;
 mod message;
+mod origin;
 mod page;
 
 pub use attempt::{Attempt, Batch, Claim, Due, OpenTurn, Receipt};
 pub use message::{Batching, Message, MessageState, NewMessage, Posted, Purpose, Turn, Urgency};
+pub use origin::{NoOrigin, Origin};
 pub use page::{Mailbox, Page, Select};
 
 use ptyard_core::{AttemptId, MessageId, TerminalId};

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ptyard_core::TerminalId;
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 
@@ -38,8 +37,8 @@ pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: &str) -> Result<T, Error
     text.parse().map_err(|_unparsed| unreadable(row, column, &text))
 }
 
-/// A terminal that may be missing.
-pub(super) fn terminal(row: &Row<'_>, column: &str) -> Result<Option<TerminalId>, Error> {
+/// The same of one that may be missing.
+pub(super) fn parsed_if_any<T: FromStr>(row: &Row<'_>, column: &str) -> Result<Option<T>, Error> {
     let text: Option<String> = row.get(column)?;
     text.map(|text| text.parse().map_err(|_unparsed| unreadable(row, column, &text))).transpose()
 }

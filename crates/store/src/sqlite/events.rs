@@ -4,7 +4,7 @@ use rusqlite::{Error, Row};
 
 use crate::answer::{Answer, Survives};
 use crate::events::{EventPage, EventRow, Events};
-use crate::sqlite::convert::{millis, signed, terminal, time, unsigned};
+use crate::sqlite::convert::{millis, parsed_if_any, signed, time, unsigned};
 use crate::sqlite::{EVENTS_KEPT, SqliteStore};
 
 impl Events for SqliteStore {
@@ -64,7 +64,7 @@ fn row(row: &Row<'_>) -> Result<EventRow, Error> {
         seq: unsigned(row.get("seq")?),
         at: time(row.get("at_ms")?),
         kind: row.get("kind")?,
-        terminal: terminal(row, "terminal")?,
+        terminal: parsed_if_any(row, "terminal")?,
         data: row.get("data")?,
     })
 }

@@ -7,7 +7,7 @@ use crate::answer::{Answer, Survives};
 use crate::error::StoreError;
 use crate::handoffs::{HandoffRow, HandoffState, Handoffs, NewHandoff};
 use crate::inbox::{NewMessage, Posted};
-use crate::sqlite::convert::{millis, parsed, signed, terminal, time, unsigned, word};
+use crate::sqlite::convert::{millis, parsed, parsed_if_any, signed, time, unsigned, word};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::inbox::post::post;
 use crate::sqlite::{HANDOFFS_KEPT, SqliteStore};
@@ -99,7 +99,7 @@ fn row(row: &Row<'_>) -> Result<HandoffRow, Error> {
     Ok(HandoffRow {
         id: HandoffId::new(unsigned(row.get("id")?)),
         handoff: NewHandoff {
-            caller: terminal(row, "caller")?,
+            caller: parsed_if_any(row, "caller")?,
             worker: parsed(row, "worker")?,
             message: row.get::<_, Option<i64>>("message")?.map(|id| MessageId::new(unsigned(id))),
             at: time(row.get("created_ms")?),

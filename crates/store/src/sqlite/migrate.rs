@@ -11,10 +11,11 @@ use crate::sqlite::fault::told;
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"ptyd");
 
 /// The steps from an empty database on; step `n` leads to schema `n + 1`. Steps are added, never changed.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_flow_runs.sql"),
     include_str!("migrations/0003_urgent_mail.sql"),
+    include_str!("migrations/0004_origin_of_mail.sql"),
 ];
 
 const OURS: &str = env!("CARGO_PKG_VERSION");
@@ -116,6 +117,24 @@ mod tests {
             .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
             .unwrap();
         assert_eq!(kept, (r#"{"profile":"reviewer"}"#.to_owned(), "look".to_owned(), true, true));
+    }
+
+    #[test]
+    fn mail_of_the_third_schema_is_kept_and_is_a_person_s_where_no_terminal_sent_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let path = Path::new("test.db");
+        migrate_by(&mut connection, path, &STEPS[..3]).unwrap();
+        let sql = "INSERT INTO message (receiver, seq, sender, purpose, text, urgency, created_ms)
+                   VALUES ('r', 1, 's', 'message', 'x', 'ready', 1), ('r', 2, NULL, 'message', 'y', 'ready', 1)";
+        connection.execute(sql, []).unwrap();
+        migrate_by(&mut connection, path, &STEPS).unwrap();
+        let kept: i64 = connection
+            .query_row("SELECT count(*) FROM message WHERE origin IS NULL", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, 2);
+        let both = "INSERT INTO message (receiver, seq, sender, origin, purpose, text, urgency, created_ms)
+                    VALUES ('r', 3, 's', 'client:ui', 'message', 'x', 'ready', 1)";
+        assert!(connection.execute(both, []).is_err(), "a terminal is no stranger");
     }
 
     #[test]

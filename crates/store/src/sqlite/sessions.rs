@@ -5,7 +5,7 @@ use rusqlite::{Error, Row};
 use crate::answer::{Answer, Survives};
 use crate::sessions::{SessionName, SessionRow, Sessions};
 use crate::sqlite::SqliteStore;
-use crate::sqlite::convert::{millis, terminal, time, word};
+use crate::sqlite::convert::{millis, parsed_if_any, time, word};
 
 impl Sessions for SqliteStore {
     fn put_session(&self, row: SessionRow) -> Answer<'_, ()> {
@@ -43,7 +43,7 @@ impl Sessions for SqliteStore {
 fn row(row: &Row<'_>) -> Result<SessionRow, Error> {
     Ok(SessionRow {
         name: word(row, "name", |name| SessionName::new(name))?,
-        conductor: terminal(row, "conductor")?,
+        conductor: parsed_if_any(row, "conductor")?,
         created_at: time(row.get("created_ms")?),
     })
 }

@@ -2,8 +2,8 @@
 
 use ptyard_core::{ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Batching, Claim, Due, MOST_DEAD_LETTERS, MessageState, NewMessage, OpenTurn, Page, Purpose,
-    Select, Turn, Urgency,
+    Batch, Batching, Claim, Due, MOST_DEAD_LETTERS, MessageState, NewMessage, OpenTurn, Origin, Page,
+    Purpose, Select, Turn, Urgency,
 };
 use ptyard_store::sqlite::{MOST_PENDING, MOST_TEXT_BYTES};
 use ptyard_store::{Inbox, StoreError};
@@ -109,6 +109,8 @@ fn a_run_is_of_one_sender_and_work_is_never_in_one() {
         purpose,
         ..message(1, text)
     };
+    let called = |origin, text: &str| NewMessage { origin, ..message(1, text) };
+    let ui = || Some(Origin::Client("ui".to_owned()));
     let all = [
         from(8, Purpose::Message, "a"),
         from(8, Purpose::Message, "b"),
@@ -116,6 +118,10 @@ fn a_run_is_of_one_sender_and_work_is_never_in_one() {
         from(8, Purpose::Message, "d"),
         from(8, Purpose::Handoff, "e"),
         from(8, Purpose::Handoff, "f"),
+        called(None, "g"),
+        called(ui(), "h"),
+        called(ui(), "i"),
+        called(Some(Origin::Flow("ui".to_owned())), "j"),
     ];
     for one in all {
         wait(place.store.post(one)).unwrap();
@@ -126,7 +132,7 @@ fn a_run_is_of_one_sender_and_work_is_never_in_one() {
         runs.push(attempt.messages.iter().map(|message| message.text.clone()).collect::<String>());
         wait(place.store.confirm(attempt.id, receipt())).unwrap();
     }
-    assert_eq!(runs, ["ab", "c", "d", "e", "f"]);
+    assert_eq!(runs, ["ab", "c", "d", "e", "f", "g", "hi", "j"]);
 }
 
 #[test]
@@ -226,6 +232,8 @@ fn a_key_stands_for_one_message_and_for_no_other() {
     assert_eq!((again.id, again.seq, again.repeated), (first.id, first.seq, true));
     assert_eq!(wait(place.store.post(keyed(1, "y"))).unwrap_err().code(), ErrorCode::KeyConflict);
     assert!(!wait(place.store.post(keyed(2, "y"))).unwrap().repeated, "another inbox");
+    let another = NewMessage { origin: Some(Origin::Client("ui".to_owned())), ..keyed(1, "x") };
+    assert_eq!(wait(place.store.post(another)).unwrap_err().code(), ErrorCode::KeyConflict);
 }
 
 #[test]

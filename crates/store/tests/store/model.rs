@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use ptyard_core::{AttemptId, ErrorCode, MessageId};
 use ptyard_store::inbox::{
-    Batch, Claim, Due, MessageState, NewMessage, Page, Purpose, Select, Turn, Urgency,
+    Batch, Claim, Due, MessageState, NewMessage, Origin, Page, Purpose, Select, Turn, Urgency,
 };
 use ptyard_store::{Inbox, StoreError, Terminals};
 
@@ -81,7 +81,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Say::Complete),
     ];
     prop_oneof![
-        8 => (0..2_u8, 0..3_u8, purpose, urgency, key, 0..20_u8)
+        8 => (0..2_u8, 0..5_u8, purpose, urgency, key, 0..20_u8)
             .prop_map(|(to, from, purpose, urgency, key, len)| Op::Post { to, from, purpose, urgency, key, len }),
         5 => (0..2_u8, 0..2_u8, batch, due).prop_map(|(to, owner, batch, due)| Op::Claim { to, owner, batch, due }),
         8 => (0..4_u8, say).prop_map(|(back, what)| Op::Say { back, what }),
@@ -135,7 +135,7 @@ impl Model {
         if new.key.is_some()
             && let Some((id, letter)) = self.letters.iter().find(|(_, letter)| same_key(letter))
         {
-            let content = |m: &NewMessage| (m.text.clone(), m.purpose, m.from);
+            let content = |m: &NewMessage| (m.text.clone(), m.purpose, m.from, m.origin.clone());
             let same = content(&letter.posted) == content(new);
             return if same { Ok((*id, letter.seq, true)) } else { Err(ErrorCode::KeyConflict) };
         }
@@ -174,6 +174,7 @@ impl Model {
         for (id, letter) in waiting.into_iter().skip(1) {
             sum += letter.posted.text.len() as u64;
             let goes_with = letter.posted.from == first.posted.from
+                && letter.posted.origin == first.posted.origin
                 && letter.posted.purpose == first.posted.purpose
                 && letter.posted.urgency == first.posted.urgency
                 && matches!(first.posted.purpose, Purpose::Message | Purpose::Notice);
@@ -266,7 +267,12 @@ fn step(place: &Place, model: &mut Model, op: &Op) {
     match op {
         Op::Post { to, from, purpose, urgency, key, len } => {
             let new = NewMessage {
-                from: (*from > 0).then(|| terminal(100 + u128::from(*from))),
+                from: matches!(from, 1 | 2).then(|| terminal(100 + u128::from(*from))),
+                origin: match from {
+                    3 => Some(Origin::Client("ui".to_owned())),
+                    4 => Some(Origin::Flow("ui".to_owned())),
+                    _ => None,
+                },
                 purpose: *purpose,
                 urgency: *urgency,
                 key: key.map(|key| format!("key {key}")),
@@ -378,6 +384,7 @@ fn compare(place: &Place, model: &Model) {
             let posted = NewMessage {
                 to: m.to,
                 from: m.from,
+                origin: m.origin,
                 purpose: m.purpose,
                 text: m.text,
                 key: m.key,

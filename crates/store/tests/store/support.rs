@@ -56,6 +56,7 @@ pub(crate) fn message(to: u128, text: &str) -> NewMessage {
     NewMessage {
         to: terminal(to),
         from: None,
+        origin: None,
         purpose: Purpose::Message,
         text: text.to_owned(),
         key: None,

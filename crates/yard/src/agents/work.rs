@@ -16,7 +16,7 @@ use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
 use super::launch::{LaunchSpec, Launched};
 use super::mail::{abandoned_by_nobody, check_first_words};
 use crate::error::YardError;
-use crate::inbox::{self, Message, MessageState, SendSpec, Turn};
+use crate::inbox::{self, Message, MessageState, Origin, SendSpec, Turn};
 use crate::spec::TerminalRef;
 use crate::yard::{Inner, Yard};
 
@@ -51,16 +51,19 @@ impl Yard {
         self.begin_handoff(spec, text, work, patience, afterwards).await
     }
 
-    /// The same with the words as they are: for a caller that has put lines of its own around them.
+    /// The same with the words as they are: for a caller that has put lines of its own around them. Of one that is no
+    /// terminal, `origin` is what is known.
     pub async fn hand_off_verbatim(
         &self,
         spec: LaunchSpec,
         text: &str,
+        origin: Option<Origin>,
         patience: Duration,
         afterwards: Afterwards,
     ) -> Result<HandedOff, YardError> {
         let work = SendSpec {
             from: spec.creator.map(TerminalRef::Id),
+            origin,
             purpose: inbox::Purpose::Handoff,
             ..SendSpec::new(typed::clean(text).text)
         };

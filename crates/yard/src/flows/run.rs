@@ -7,7 +7,7 @@ use super::spec::{FlowAgent, WhenDone};
 use crate::agents::framing::{self, Purpose, Sender, Tag};
 use crate::error::YardError;
 use crate::ids;
-use crate::inbox::{self, SendSpec};
+use crate::inbox::{self, Origin, SendSpec};
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
 
@@ -41,7 +41,8 @@ impl Yard {
         }
         let sender = Sender::Flow(flow.name.clone());
         let framed = framing::frame(&flow.text, Purpose::Task, &sender, Tag::new(ids::random_u32()));
-        let spec = SendSpec { purpose: inbox::Purpose::Assign, ..SendSpec::new(framed.text) };
+        let origin = Some(Origin::Flow(flow.name.clone()));
+        let spec = SendSpec { origin, purpose: inbox::Purpose::Assign, ..SendSpec::new(framed.text) };
         let message = self.addressed(&TerminalRef::Id(launched.id), spec)?;
         let (running, posted) = self.inner.store.post_flow_run(run.id, message.clone()).await?;
         self.accepted(message, posted).await?;

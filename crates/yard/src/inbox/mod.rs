@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering;
 pub(crate) use dead::Ended;
 pub use handover::{Handover, Refused, Word};
 pub use look::{Inbox, Which};
-pub use ptyard_store::inbox::{Batching, Mailbox, Message, MessageState, Page, Purpose, Turn, Urgency};
+pub use ptyard_store::inbox::{
+    Batching, Mailbox, Message, MessageState, Origin, Page, Purpose, Turn, Urgency,
+};
 pub(crate) use pump::typed;
 pub use send::{SendSpec, Until};
 
@@ -63,6 +65,7 @@ impl Yard {
                 "message": message.id,
                 "state": message.state.as_str(),
                 "from": message.from,
+                "origin": message.origin.as_ref().map(ToString::to_string),
                 "reason": message.reason,
             });
             self.inner.events.push("message", Some(message.to), data);

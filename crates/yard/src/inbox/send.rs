@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ptyard_core::MessageId;
-use ptyard_store::inbox::{Message, MessageState, NewMessage, Posted, Purpose, Turn, Urgency};
+use ptyard_store::inbox::{Message, MessageState, NewMessage, Origin, Posted, Purpose, Turn, Urgency};
 use tokio::sync::watch;
 
 use crate::error::YardError;
@@ -20,8 +20,10 @@ const FORGET_EVERY: u64 = 256;
 pub struct SendSpec {
     /// The text.
     pub text: String,
-    /// The terminal that sends; `None` is a person.
+    /// The terminal that sends; `None` is none.
     pub from: Option<TerminalRef>,
+    /// What is known of a sender that is no terminal; `None` is a person. Not looked at where a terminal sends.
+    pub origin: Option<Origin>,
     /// What it is for.
     pub purpose: Purpose,
     /// Idempotency key, counted per receiver.
@@ -34,7 +36,14 @@ impl SendSpec {
     /// Something to be told, when the agent is ready.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), from: None, purpose: Purpose::Message, key: None, urgency: Urgency::Ready }
+        Self {
+            text: text.into(),
+            from: None,
+            origin: None,
+            purpose: Purpose::Message,
+            key: None,
+            urgency: Urgency::Ready,
+        }
     }
 }
 
@@ -87,6 +96,7 @@ impl Yard {
         }
         Ok(NewMessage {
             to: receiver.id(),
+            origin: spec.origin.filter(|_| sender.is_none()),
             from: sender.map(|sender| sender.id()),
             purpose: spec.purpose,
             text: spec.text,
@@ -161,6 +171,7 @@ fn accepted(new: NewMessage, posted: Posted) -> Message {
         seq: posted.seq,
         to: new.to,
         from: new.from,
+        origin: new.origin,
         purpose: new.purpose,
         text: new.text,
         key: new.key,

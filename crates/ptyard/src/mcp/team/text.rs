@@ -33,8 +33,8 @@ pub(super) fn status(id: &str, reply: &StatusReply) -> String {
 
 pub(super) fn messages(all: &[MessageInfo]) -> String {
     let line = |message: &MessageInfo| {
-        let from = message.from.as_deref().unwrap_or("the user");
-        format!("{} {} from {from}: {}", message.id, message.state, one_line(&message.text))
+        let from = message.from.as_deref().or(message.origin.as_deref()).unwrap_or("the user");
+        format!("{} {} from {}: {}", message.id, message.state, one_line(from), one_line(&message.text))
     };
     match all {
         [] => "There are no messages.".to_owned(),

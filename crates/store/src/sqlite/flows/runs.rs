@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::flows::{Cause, ClaimedFlow, DueFlow, FlowRunRow, FlowRunState};
 use crate::inbox::{NewMessage, Posted};
 use crate::sqlite::FLOW_RUNS_KEPT;
-use crate::sqlite::convert::{millis, signed, terminal, time, unsigned, word};
+use crate::sqlite::convert::{millis, parsed_if_any, signed, time, unsigned, word};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::inbox::post::post as post_message;
 
@@ -223,7 +223,7 @@ fn row(row: &Row<'_>) -> Result<FlowRunRow, Error> {
         state: word(row, "state", FlowRunState::of_word)?,
         begun_at: time(row.get("begun_ms")?),
         ended_at: row.get::<_, Option<i64>>("ended_ms")?.map(time),
-        terminal: terminal(row, "terminal")?,
+        terminal: parsed_if_any(row, "terminal")?,
         message: row.get::<_, Option<i64>>("message")?.map(|id| MessageId::new(unsigned(id))),
         note: row.get("note")?,
     })

@@ -20,7 +20,7 @@ RETURNING id";
 /// go with it. Work is never batched, because its answer is what the turn ends with.
 const TAKE: &str = "
 WITH due AS (
-    SELECT id, seq, sender, purpose,
+    SELECT id, seq, sender, origin, purpose,
            urgency,
            row_number() OVER (ORDER BY urgency, seq) AS place,
            sum(length(CAST(text AS BLOB))) OVER (ORDER BY urgency, seq) AS bytes
@@ -36,7 +36,8 @@ run AS (
            AND due.purpose IN ('message', 'notice')
            AND NOT EXISTS (SELECT 1 FROM due AS before
                            WHERE before.place <= due.place
-                             AND (before.sender IS NOT first.sender OR before.purpose <> first.purpose
+                             AND (before.sender IS NOT first.sender
+                                  OR before.origin IS NOT first.origin OR before.purpose <> first.purpose
                                   OR before.urgency <> first.urgency)))
 )
 UPDATE message SET state = 'dispatching', attempt = ?2, attempts = attempts + 1, reason = NULL

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql};
 use crate::inbox::{
     Batching, Mailbox, Message, MessageState, OpenTurn, Page, Purpose, Select, Turn, Urgency,
 };
-use crate::sqlite::convert::{parsed, signed, terminal, time, unsigned, word, word_if_any};
+use crate::sqlite::convert::{parsed, parsed_if_any, signed, time, unsigned, word, word_if_any};
 use crate::sqlite::fault::Fault;
 
 pub(super) fn message(connection: &Connection, id: MessageId) -> Result<Option<Message>, Fault> {
@@ -105,7 +105,8 @@ fn row(row: &Row<'_>) -> Result<Message, Error> {
         id: MessageId::new(unsigned(row.get("id")?)),
         seq: unsigned(row.get("seq")?),
         to: parsed(row, "receiver")?,
-        from: terminal(row, "sender")?,
+        from: parsed_if_any(row, "sender")?,
+        origin: parsed_if_any(row, "origin")?,
         purpose: word(row, "purpose", Purpose::of_word)?,
         text: row.get("text")?,
         key: row.get("key")?,

@@ -30,13 +30,14 @@ pub(in crate::sqlite) fn post(connection: &Connection, message: &NewMessage) -> 
         .query_row([&to], |row| row.get(0))?;
     connection
         .prepare_cached(
-            "INSERT INTO message (receiver, seq, sender, purpose, text, key, urgency, created_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO message (receiver, seq, sender, origin, purpose, text, key, urgency, created_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute((
             &to,
             seq,
             message.from.map(|id| id.to_string()),
+            message.origin.as_ref().map(ToString::to_string),
             message.purpose.as_str(),
             &message.text,
             &message.key,
@@ -52,7 +53,7 @@ fn posted_before(connection: &Connection, message: &NewMessage) -> Result<Option
     let Some(key) = &message.key else { return Ok(None) };
     let found = connection
         .prepare_cached(
-            "SELECT id, seq, text = ?3 AND purpose = ?4 AND sender IS ?5 AS same
+            "SELECT id, seq, text = ?3 AND purpose = ?4 AND sender IS ?5 AND origin IS ?6 AS same
              FROM message WHERE receiver = ?1 AND key = ?2",
         )?
         .query_row(
@@ -62,6 +63,7 @@ fn posted_before(connection: &Connection, message: &NewMessage) -> Result<Option
                 &message.text,
                 message.purpose.as_str(),
                 message.from.map(|id| id.to_string()),
+                message.origin.as_ref().map(ToString::to_string),
             ),
             |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)),
         )

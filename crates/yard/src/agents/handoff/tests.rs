@@ -56,6 +56,7 @@ fn work(to: TerminalId) -> NewMessage {
     NewMessage {
         to,
         from: Some(BOSS),
+        origin: None,
         purpose: Purpose::Handoff,
         text: "do it".to_owned(),
         key: None,
