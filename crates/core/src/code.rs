@@ -170,7 +170,7 @@ codes! {
     /// Work was handed down too many times.
     TooDeep = "too_deep", retry no, hint "do this piece in this terminal";
     /// There is no handoff with this id.
-    UnknownHandoff = "unknown_handoff", retry no, hint "";
+    UnknownHandoff = "unknown_handoff", retry no, hint "whoever began it was told its id, such as h3";
     /// There is no flow of this name.
     UnknownFlow = "unknown_flow", retry no, hint "`ptyard flow list` shows the flows";
     /// There is a flow of this name.

@@ -105,6 +105,7 @@ pub const fn hint_of(code: ErrorCode) -> &'static str {
         }
         C::MessageSettled => "GET /v1/messages/{mid} shows its state",
         C::UnknownSession => "GET /v1/sessions lists the sessions",
+        C::UnknownHandoff => "GET /v1/handoffs lists the newest",
         C::UnknownFlow => "GET /v1/flows lists the flows",
         C::FlowTaken => "choose another name, or DELETE /v1/flows/{name}",
         C::FlowRunning => {

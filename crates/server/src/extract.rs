@@ -84,7 +84,11 @@ async fn read_limited(body: Body) -> Result<Bytes, ApiError> {
     Ok(kept.freeze())
 }
 
+/// What is no object is refused here: fields in a row, without their names, could be taken for one.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    if bytes.trim_ascii_start().first().is_some_and(|&first| first != b'{') {
+        return Err(ApiError::request("body is not usable: it is not a JSON object"));
+    }
     serde_json::from_slice(bytes).map_err(|error| ApiError::request(format!("body is not usable: {error}")))
 }
 

@@ -47,8 +47,13 @@ pub enum YardError {
     #[error(transparent)]
     Size(#[from] SizeError),
     /// The backend is unknown.
-    #[error("there is no backend {0:?}")]
-    UnknownBackend(String),
+    #[error("there is no backend {name:?}; there are {}", there.join(", "))]
+    UnknownBackend {
+        /// As it was named.
+        name: String,
+        /// The names of those that there are.
+        there: Vec<&'static str>,
+    },
     /// The write is too large.
     #[error("{bytes} bytes at once are too many, {most} is the most")]
     InputTooLarge {
@@ -136,7 +141,7 @@ impl YardError {
             Self::Limit(error) => error.code(),
             Self::Key(error) => error.code(),
             Self::Size(_) => ErrorCode::InvalidSize,
-            Self::UnknownBackend(_) => ErrorCode::Unsupported,
+            Self::UnknownBackend { .. } => ErrorCode::Unsupported,
             Self::InputTooLarge { .. } => ErrorCode::InputTooLarge,
             Self::IdsExhausted => ErrorCode::IdsExhausted,
             Self::TooManyTerminals(_) => ErrorCode::TooManyTerminals,

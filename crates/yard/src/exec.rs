@@ -26,6 +26,7 @@ use crate::record::{Record, Stage};
 use crate::request::WindowPlan;
 use crate::spec::{ClientPolicy, ExecSpec, Login, Program};
 use crate::state::unwritable;
+use crate::variables::check_variables;
 use crate::yard::Yard;
 
 /// The backend of this machine.
@@ -72,6 +73,8 @@ impl Yard {
         check_whose_program(&spec.program, backend.as_ref(), backend_name)?;
         let grounds = backend.grounds();
         check_name(spec.name.as_deref())?;
+        check_variables("env", &spec.env)?;
+        check_variables("caller_env", &spec.caller_env)?;
         let mut limits = Granted::new(&spec.limits, self.inner.clock, self.inner.clock.now())?;
         let place = Place::take(self, spec.name.clone())?;
         let directory = self.inner.state.terminal(place.id);

@@ -77,7 +77,7 @@ impl Yard {
             None => self.inner.backends.values().cloned().collect(),
             Some(name) => match self.inner.backends.get(name) {
                 Some(backend) => vec![Arc::clone(backend)],
-                None => return Err(YardError::UnknownBackend(name.to_owned())),
+                None => return Err(self.no_backend(name)),
             },
         };
         let mut asking = JoinSet::new();

@@ -32,6 +32,7 @@ mod request;
 mod restart;
 pub mod spec;
 mod state;
+mod variables;
 mod write;
 mod yard;
 
@@ -44,4 +45,5 @@ pub use spec::{
     ScreenView, TerminalRef, TypedInput, WaitOutcome, Window, WindowSpec, WriteSpec,
 };
 pub use state::check_state;
+pub use variables::check_variables;
 pub use yard::{Yard, YardConfig};

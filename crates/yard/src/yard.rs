@@ -217,11 +217,16 @@ impl Yard {
         self.inner.lanes.tasks()
     }
 
+    /// Nothing is called so; what is, is said.
+    pub(crate) fn no_backend(&self, name: &str) -> YardError {
+        let there = self.inner.backends.values().map(|backend| backend.name()).collect();
+        YardError::UnknownBackend { name: name.to_owned(), there }
+    }
+
     /// The backend that `text` names, at the place behind its colon if there is one: `docker:IMAGE`.
     pub(crate) fn backend(&self, text: &str) -> Result<Arc<dyn Backend>, YardError> {
         let (name, place) = text.split_once(':').unwrap_or((text, ""));
-        let backend =
-            self.inner.backends.get(name).ok_or_else(|| YardError::UnknownBackend(text.to_owned()))?;
+        let backend = self.inner.backends.get(name).ok_or_else(|| self.no_backend(text))?;
         Ok(Arc::clone(backend).at(place).map_err(TerminalError::from)?)
     }
 }

@@ -35,8 +35,17 @@ pub(crate) enum Said {
 pub(crate) struct Greeting {
     word: String,
     script: String,
+    /// The directory and the program, as they are told of.
+    asked: Asked,
     /// What came and was not understood yet.
     heard: Vec<u8>,
+}
+
+/// What a start may fail for, by its name.
+#[derive(Debug, Default)]
+struct Asked {
+    cwd: String,
+    program: String,
 }
 
 /// How what is said begins and ends, for the shell's `printf`.
@@ -77,7 +86,9 @@ impl Greeting {
     ) -> Result<Self, StartError> {
         let word = any_word()?;
         let script = script(&word, spec, env, then, far)?;
-        Ok(Self { word, script, heard: Vec::new() })
+        let program = spec.argv.first().cloned().unwrap_or_default();
+        let asked = Asked { cwd: spec.cwd.display().to_string(), program };
+        Ok(Self { word, script, asked, heard: Vec::new() })
     }
 
     /// One whose shell does what `script` says of the word, instead of running the program.
@@ -85,7 +96,7 @@ impl Greeting {
     pub(crate) fn handing_over(script: impl FnOnce(&str) -> String) -> Result<Self, StartError> {
         let word = any_word()?;
         let script = script(&word);
-        Ok(Self { word, script, heard: Vec::new() })
+        Ok(Self { word, script, asked: Asked::default(), heard: Vec::new() })
     }
 
     /// The greeter, for `sh -c`. It holds no single quote and no line break, so that it can be quoted anywhere.
@@ -151,7 +162,7 @@ impl Greeting {
                     "bare" => ErrorCode::Unsupported,
                     _ => ErrorCode::SpawnFailed,
                 };
-                Some(Said::Refused(start_error(code, format!("there: {}", meaning(code)))))
+                Some(Said::Refused(start_error(code, self.asked.meaning(code))))
             }
         }
     }
@@ -164,15 +175,19 @@ impl Greeting {
     }
 }
 
-fn meaning(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::CwdNotFound => "the working directory cannot be entered",
-        ErrorCode::ProgramNotFound => "the program is not found",
-        ErrorCode::ProgramNotExecutable => "the program cannot be executed",
-        ErrorCode::Unsupported => {
-            "programs are carried by python3, which is not found; use an image that has it"
+impl Asked {
+    fn meaning(&self, code: ErrorCode) -> String {
+        let Self { cwd, program } = self;
+        match code {
+            ErrorCode::CwdNotFound => format!("{cwd}: it cannot be entered there"),
+            ErrorCode::ProgramNotFound => format!("{program}: not found there"),
+            ErrorCode::ProgramNotExecutable => format!("{program}: it cannot be executed there"),
+            ErrorCode::Unsupported => {
+                "programs are carried by python3, which is not found there; use an image that has it"
+                    .to_owned()
+            }
+            _ => format!("{program}: the shell there cannot start it"),
         }
-        _ => "the shell cannot start the program",
     }
 }
 
@@ -212,10 +227,13 @@ fn script(
         (Far::Usual, Io::Pipes(_)) => "exec 2>&1\n".to_owned(),
     };
     for (name, value) in env {
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        let is_name = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !name.starts_with(|c: char| c.is_ascii_digit());
         if !is_name || value.contains('\0') {
-            let message = format!("{name:?} cannot be the name of a variable of a shell");
+            let message = format!(
+                "{name:?} cannot be a variable of a shell: its name has letters, digits and `_`, and its value no NUL"
+            );
             return Err(start_error(ErrorCode::InvalidArgument, message));
         }
         script += &format!("export {name}={}\n", quoted(value));

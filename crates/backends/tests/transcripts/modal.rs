@@ -9,7 +9,8 @@ use ptyard_modal_wire::Call;
 use ptyard_modal_wire::control::{
     AppGetOrCreateRequest, DeploymentNamespace, EnvironmentGetOrCreateRequest, GenericStatus, Image,
     ImageGetOrCreateRequest, NetworkAccess, NetworkAccessType, ObjectCreationType, Resources, Sandbox,
-    SandboxCreateRequest, SandboxGetTaskIdRequest, SandboxTerminateRequest, TaskGetCommandRouterAccessRequest,
+    SandboxCreateRequest, SandboxGetTaskIdRequest, SandboxTerminateRequest,
+    TaskGetCommandRouterAccessRequest,
 };
 use ptyard_modal_wire::router::{
     ExitStatus, FileDescriptor, PtyInfo, PtyType, StderrConfig, StdoutConfig, TaskExecPollRequest,
@@ -192,8 +193,7 @@ async fn the_server_answers_as_the_vendor_was_recorded() {
     )
     .await;
     let sandbox = made(&api).await;
-    let found =
-        api.ask(SandboxGetTaskIdRequest { sandbox_id: sandbox.clone(), ..Default::default() }).await;
+    let found = api.ask(SandboxGetTaskIdRequest { sandbox_id: sandbox.clone(), ..Default::default() }).await;
     let task = found.task_id.unwrap();
     assert!(task.starts_with("ta-") && found.task_result.is_none(), "{task}");
     let access = api.ask(TaskGetCommandRouterAccessRequest { task_id: task.clone() }).await;
@@ -213,7 +213,8 @@ async fn the_server_answers_as_the_vendor_was_recorded() {
     assert_eq!(router.ask(poll(&task, "c3a98153")).await.exit_status, Some(ExitStatus::Code(3)));
 
     // On a tty: what is typed stands at its offset, and is typed once.
-    let script = "printf '$ '; IFS= read -r sum; IFS= read -r exit; test \"$sum $exit\" = '1+1 exit' && exit 7";
+    let script =
+        "printf '$ '; IFS= read -r sum; IFS= read -r exit; test \"$sum $exit\" = '1+1 exit' && exit 7";
     router.ask(start(&task, "b82fbe34", script, true)).await;
     let mut out = router.read(&task, "b82fbe34", FileDescriptor::Stdout, 0).await;
     out.says(b"$ ").await;

@@ -106,8 +106,12 @@ impl ServerHandler for Face {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let place = self.of_operator()?;
-        let unknown =
-            || ErrorData::resource_not_found(format!("there is no resource {:?}", request.uri), None);
+        let unknown = || {
+            ErrorData::resource_not_found(
+                format!("there is no resource {:?}; resources/list tells those there are", request.uri),
+                None,
+            )
+        };
         let address = Address::parse(&request.uri).ok_or_else(unknown)?;
         let read = resources::read(place, &request.uri, &address).await;
         let contents = read.map_err(|failure| match failure.code() {

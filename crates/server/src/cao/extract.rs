@@ -2,9 +2,11 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
+use ptyard_core::ErrorCode;
 use ptyard_yard::TerminalRef;
 use ptyard_yard::agents::roster::Member;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::Cao;
 use super::name::{NoTid, Tid};
@@ -32,10 +34,15 @@ impl<T: DeserializeOwned> FromRequest<Cao> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, cao: &Cao) -> Result<Self, Refusal> {
-        let OptionalPayload(value) =
-            OptionalPayload::<Option<serde_json::Value>>::from_request(request, cao).await?;
-        let value = value.unwrap_or_else(|| serde_json::json!({}));
-        serde_json::from_value(value).map(Self).map_err(|error| Refusal::shape(&["body"], &error.to_string()))
+        let payload = OptionalPayload::<Map<String, Value>>::from_request(request, cao).await;
+        // As CAO's server refuses what it cannot read.
+        let OptionalPayload(fields) = payload.map_err(|error| match error.code() {
+            ErrorCode::InvalidRequest => Refusal::shape(&["body"], &error.to_string()),
+            _ => error.into(),
+        })?;
+        serde_json::from_value(fields.into())
+            .map(Self)
+            .map_err(|error| Refusal::shape(&["body"], &error.to_string()))
     }
 }
 

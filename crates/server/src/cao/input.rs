@@ -79,6 +79,9 @@ pub(super) async fn key(
     named: Named,
     Asked(params): Asked<KeyParams>,
 ) -> Result<Json<Value>, Refusal> {
+    if params.key.is_empty() {
+        return Err(Refusal::bad("key is empty: name one, such as Enter, Up, Escape or C-c"));
+    }
     let window = WindowSpec { yield_ms: Some(0), max_tokens: Some(1), until: vec!["exit".to_owned()] };
     let since = Some(cao.yard.info(&named.at)?.log_end);
     let input = Some(TypedInput::Keys(params.key));

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use ptyard_core::{TerminalId, typed};
+use ptyard_yard::TerminalRef;
 use ptyard_yard::agents::roster::Member;
 use ptyard_yard::agents::{Labels, LaunchSpec};
 use ptyard_yard::inbox::{Purpose, SendSpec};
-use ptyard_yard::{TerminalRef, YardError};
 
 use super::Cao;
 use super::refusal::Refusal;
@@ -142,19 +142,15 @@ impl Cao {
         let spec = self.launch_spec(&wanted)?;
         let yard = self.yard.clone();
         let work = async move {
-            let caller = wanted.caller;
-            let launched = yard.launch(spec).await?;
-            if let Some(first) = &wanted.first {
-                let purpose = if wanted.is_task { Purpose::Assign } else { Purpose::Message };
-                let words = SendSpec { purpose, ..verbatim(first, caller) };
-                yard.send(&TerminalRef::Id(launched.id), words).await?;
-            }
-            Ok::<_, YardError>(launched.member)
+            let Wanted { first, caller, is_task, .. } = wanted;
+            let Some(first) = first else { return yard.launch(spec).await };
+            let purpose = if is_task { Purpose::Assign } else { Purpose::Message };
+            yard.start_verbatim(spec, SendSpec { purpose, ..verbatim(&first, caller) }).await
         };
         let started = tokio::spawn(work).await;
         let broke =
             |error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the start broke off: {error}"));
-        Ok(started.map_err(broke)??)
+        Ok(started.map_err(broke)??.member)
     }
 }
 

@@ -231,7 +231,9 @@ pub(crate) async fn handoff(
     Params(params): Params<HandoffParams>,
 ) -> Result<Json<HandoffReply>, ApiError> {
     let patience = agents::patience(Some(params.timeout_ms.unwrap_or(0)))?;
-    let id = id.parse().map_err(|_| ApiError::argument(format!("{id:?} is no id of a handoff")))?;
+    let id = id
+        .parse()
+        .map_err(|_| ApiError::argument(format!("{id:?} is not the id of a handoff, such as h3")))?;
     Ok(Json(agents::handoff(shared.yard.handoff_result(id, patience).await?)))
 }
 

@@ -11,7 +11,7 @@ use ptyard_yard::agents::{AgentStatus, Answer, LaunchSpec, Launched, OnDialog};
 use ptyard_yard::agents::handoff::{HandoffRow, HandoffState};
 
 use super::reply::time;
-use super::request::{absolute, check_variables};
+use super::request::absolute;
 use crate::api::agents::{
     AnswerRequest, BlockedOnInfo, ExplainInfo, HandoffReply, LaunchReply, LaunchRequest, MemberInfo,
     OnDialogInfo, ProfileInfo, ProviderInfo, SessionInfo, SourceInfo, StalledInfo, StatusReply,
@@ -20,7 +20,6 @@ use crate::error::ApiError;
 
 /// What a launch asks for, without who creates it.
 pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError> {
-    check_variables(&[("env", &request.env), ("caller_env", &request.caller_env)])?;
     Ok(LaunchSpec {
         profile: request.profile,
         provider: request.provider,

@@ -3,13 +3,13 @@
 use ptyard_yard::flows::{Cause, Flow, FlowAgent, FlowRunRow, FlowSpec, Run, WhenDone};
 
 use super::reply::time;
-use super::request::{absolute, check_variables};
+use super::request::absolute;
 use crate::api::flows::{FlowAgentInfo, FlowInfo, FlowRequest, FlowRunInfo};
 use crate::error::ApiError;
 
 /// What is to be added.
 pub(crate) fn spec(request: FlowRequest) -> Result<FlowSpec, ApiError> {
-    check_variables(&[("caller_env", &request.caller_env)])?;
+    ptyard_yard::check_variables("caller_env", &request.caller_env)?;
     let FlowAgentInfo { profile, provider, session, cwd, model, backend, args, unattended, keep } =
         request.agent;
     let agent = FlowAgent {

@@ -89,6 +89,34 @@ async fn refusals_have_a_status_and_a_detail() {
 }
 
 #[tokio::test]
+async fn what_is_refused_says_why_and_leaves_no_agent() {
+    let site = site();
+    let long = "x".repeat(1 << 20);
+    let start = "/sessions?agent_profile=sheller&session_name=no";
+    for (path, body, status) in [
+        (start, json!({"initial_message": ""}), 400),
+        (start, json!({"initial_message": long}), 413),
+        (start, json!({"env_vars": {"": "x"}}), 400),
+        (start, json!({"env_vars": {"A": "\0"}}), 400),
+        (start, json!(["a", "b"]), 422),
+        (start, json!("text"), 422),
+        ("/terminals/run-step", json!({"agent": "sheller", "prompt": " "}), 400),
+        ("/flows", json!(["n", "@daily", "sheller", null, "x"]), 422),
+    ] {
+        let answer = call_from(&site, Method::POST, path, &body, None).await;
+        let told: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status.as_u16(), status, "{path}: {told}");
+        let words = told["detail"].as_str().or(told["detail"][0]["msg"].as_str()).unwrap();
+        assert!(words.len() > 10, "{path}: {told}");
+        assert_eq!(get(&site, "/sessions").await, json!([]), "{path}: {told}");
+    }
+    let id = session(&site, "keys").await;
+    let (status, told) = call(&site, Method::POST, &format!("/terminals/{id}/key?key=")).await;
+    assert_eq!((status, told["detail"].is_string()), (400, true), "{told}");
+    site.close().await;
+}
+
+#[tokio::test]
 async fn pages_of_other_origins_call_nothing() {
     let site = site();
     let own = format!("http://{}", site.cao.unwrap());

@@ -29,6 +29,27 @@ async fn case_api04_every_kind_of_refusal_has_its_own_code() {
             "program_not_found",
         ),
         (Method::POST, "/v1/terminals".into(), json!({}), 400, "invalid_argument"),
+        (
+            Method::POST,
+            "/v1/terminals".into(),
+            json!({"argv": ["a"], "env": {"": "x"}}),
+            400,
+            "invalid_argument",
+        ),
+        (
+            Method::POST,
+            "/v1/terminals".into(),
+            json!({"argv": ["a"], "caller_env": {"A=B": "x"}}),
+            400,
+            "invalid_argument",
+        ),
+        (
+            Method::POST,
+            "/v1/terminals".into(),
+            json!({"argv": ["echo", "x".repeat(200_000)]}),
+            400,
+            "invalid_argument",
+        ),
         (Method::POST, "/v1/terminals".into(), json!({"argv": "cat"}), 400, "invalid_request"),
         (Method::POST, "/v1/terminals/running/resize".into(), json!({"size": "1x1"}), 400, "invalid_size"),
         (Method::POST, "/v1/terminals/running/resize".into(), json!({"size": "80x24"}), 409, "not_a_tty"),
@@ -53,6 +74,15 @@ async fn case_api04_every_kind_of_refusal_has_its_own_code() {
             400,
             "invalid_argument",
         ),
+        // Fields without their names would be taken for a signal and whom it is for.
+        (Method::POST, "/v1/terminals/running/signal".into(), json!(["TERM", false]), 400, "invalid_request"),
+        (
+            Method::POST,
+            "/v1/terminals".into(),
+            json!({"command": "x", "backend": "mars"}),
+            501,
+            "unsupported",
+        ),
         (Method::PUT, "/v1/terminals".into(), json!({}), 405, "invalid_request"),
         (Method::GET, "/v2".into(), Value::Null, 404, "not_found"),
     ];
@@ -60,6 +90,7 @@ async fn case_api04_every_kind_of_refusal_has_its_own_code() {
         let (got_status, error) = site.call(method, &path, &body).await.refusal();
         assert_eq!((got_status, error.code.as_str()), (status, code), "{path}: {}", error.message);
         assert!(!error.retryable);
+        assert!(code != "unsupported" || error.message.contains("there are local"), "{}", error.message);
     }
     site.close().await;
 }

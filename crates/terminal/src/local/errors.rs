@@ -37,6 +37,8 @@ pub(super) fn child_failed(failure: Failure, spec: &StartSpec) -> StartError {
                 }
             } else if failure.errno == libc::ENOENT && !program.contains('/') {
                 message.push_str(&format!("; PATH is {:?}", spec.env.get("PATH").map_or("", String::as_str)));
+            } else if failure.errno == libc::E2BIG {
+                message.push_str("; one argument has at most 128 KiB: put it into a file, and run that");
             }
             StartError { code: exec_code(failure.errno), message }
         }

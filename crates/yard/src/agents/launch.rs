@@ -297,7 +297,7 @@ impl Yard {
         let wanted = spec.provider.clone().or_else(|| profile?.provider.clone()).or_else(of_creator);
         let wanted = wanted.ok_or_else(|| {
             YardError::InvalidArgument(
-                "no provider: name one with --provider, or in the profile (`ptyard provider list` shows them)".to_owned(),
+                "no provider is named, and no profile that names one: `claude_code`, `codex` and `shell` are some".to_owned(),
             )
         })?;
         let known = self.providers();

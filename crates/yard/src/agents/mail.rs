@@ -54,9 +54,11 @@ impl Yard {
         let named = to.map(|at| Ok::<_, YardError>(self.find(at)?.id())).transpose()?;
         let receiver = match speaker {
             Some(speaker) => self.inner.team.roster().receiver(speaker, named).map_err(AgentError::from)?,
-            None => {
-                named.ok_or_else(|| YardError::InvalidArgument("a message needs a receiver".to_owned()))?
-            }
+            None => named.ok_or_else(|| {
+                YardError::InvalidArgument(
+                    "a message of a person needs a receiver: name a terminal".to_owned(),
+                )
+            })?,
         };
         let (spec, removed) = self.put(speaker, text, purpose);
         let message = self.send(&TerminalRef::Id(receiver), SendSpec { key, urgency, ..spec }).await?;
@@ -105,6 +107,18 @@ impl Yard {
             let to = TerminalRef::Id(launched.id);
             let told = yard.tell(creator, Some(&to), &text, purpose, None).await?;
             Ok((launched, told))
+        })
+        .await
+    }
+
+    /// The same with words as they are: for a caller that has put lines of its own around them.
+    pub async fn start_verbatim(&self, spec: LaunchSpec, words: SendSpec) -> Result<Launched, YardError> {
+        check_first_words(&words.text)?;
+        let yard = self.clone();
+        abandoned_by_nobody(async move {
+            let launched = yard.launch(spec).await?;
+            yard.send(&TerminalRef::Id(launched.id), words).await?;
+            Ok(launched)
         })
         .await
     }
