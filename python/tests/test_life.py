@@ -238,6 +238,21 @@ def test_without_a_program_the_error_says_what_to_do(tmp_path: Path, monkeypatch
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("program", "step"),
+    [("/nonexistent/ptyard", "put it on PATH, or set PTYARD_BIN"), ("/bin/true", "/bin/true started none in .*none: is it")],
+)
+def test_with_another_program_the_error_says_what_to_do(tmp_path: Path, program: str, step: str) -> None:
+    async def work() -> None:
+        client = PtyardSandboxClient(state_dir=tmp_path / "none", program=program)
+        made = await client.create()
+        with pytest.raises(WorkspaceStartError, match=step):
+            await made.start()
+        await client.delete(made)
+
+    run(work())
+
+
 def test_a_program_that_does_not_exist_is_not_found(yard: Server) -> None:
     async def work() -> None:
         async with session(yard) as made:

@@ -24,6 +24,9 @@ def default_state_dir() -> Path:
     return Path.home() / ".local/state/ptyard"
 
 
+_WHICH_PROGRAM = "put it on PATH, or set PTYARD_BIN to it"
+
+
 @dataclass(frozen=True)
 class Place:
     """One state directory, and the program that serves it.
@@ -50,9 +53,10 @@ class Place:
 
         Blocks. Any command of ``ptyard`` that needs a server starts one; this is the cheapest.
         """
+        program = self._find_program()
         try:
             done = subprocess.run(
-                [self._find_program(), "--state", str(self.state_dir), "list", "--json"],
+                [program, "--state", str(self.state_dir), "list", "--json"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -60,16 +64,23 @@ class Place:
                 start_new_session=True,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
+            message = f"the server could not be started: {error}"
+            raise YardError("no_server", message, hint=_WHICH_PROGRAM) from error
+        except subprocess.TimeoutExpired as error:
             raise YardError("no_server", f"the server could not be started: {error}", retryable=True) from error
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().removeprefix("error: ")
             raise YardError("no_server", f"the server could not be started: {said}", retryable=True)
+
+    def name(self) -> str:
+        """The program, as it is told of."""
+        return str(self.program or os.environ.get("PTYARD_BIN") or "ptyard")
 
     def _find_program(self) -> str:
         if self.program is not None:
             return str(self.program)
         found = os.environ.get("PTYARD_BIN") or shutil.which("ptyard")
         if not found:
-            raise YardError("no_server", "there is no ptyard program", hint="put it on PATH, or set PTYARD_BIN to it")
+            raise YardError("no_server", "there is no ptyard program", hint=_WHICH_PROGRAM)
         return found

@@ -73,7 +73,8 @@ class Yard:
             except httpx.TransportError as error:
                 if attempt == _ATTEMPTS:
                     message = f"the server does not answer: {error or type(error).__name__}"
-                    raise YardError("no_server", message, retryable=True) from error
+                    hint = f"{self.place.name()} started none in {self.place.state_dir}: is it ptyard?"
+                    raise YardError("no_server", message, hint=hint, retryable=True) from error
                 await asyncio.to_thread(self.place.start)
                 continue
             if response.is_error:

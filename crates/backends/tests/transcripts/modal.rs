@@ -35,12 +35,12 @@ struct Rpc {
 
 impl Rpc {
     async fn to(url: &str, metadata: &[(&'static str, &str)]) -> Self {
-        let connecting = Endpoint::from_shared(url.to_owned()).unwrap().connect();
+        let endpoint = Endpoint::from_shared(url.to_owned()).unwrap();
         let mut all = MetadataMap::new();
         for &(name, value) in metadata {
             all.insert(name, value.parse().unwrap());
         }
-        Self { channel: soon("a connection", connecting).await.unwrap(), metadata: all }
+        Self { channel: soon("a connection", endpoint.connect()).await.unwrap(), metadata: all }
     }
 
     fn request<C>(&self, key: &str, call: C) -> Request<C> {
