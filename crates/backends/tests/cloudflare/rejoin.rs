@@ -47,3 +47,26 @@ async fn what_is_taken_up_and_dropped_or_has_ended_leaves_nothing() {
 async fn what_is_not_there_any_more_is_lost() {
     with(async |_, servers| servers.lose_what_is_gone().await).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_is_told_while_somebody_holds_the_output() {
+    with(async |_, servers| servers.ends_are_told_while_output_is_held().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_was_not_finished_is_lost() {
+    let server = CloudflareServer::start().await;
+    let state = tempfile::tempdir().unwrap();
+    let list = state.path().join("made");
+    let next = || -> Arc<dyn Backend> {
+        let settings = Settings::from_variables(play::among(server.variables()));
+        Arc::new(Cloudflare::new(settings).remembering(list.clone()))
+    };
+    let servers = Servers { next: &next, places: vec![String::new()], meanwhile: Meanwhile::Gone };
+    servers.lose_what_was_not_finished(&list, || server.processes()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn output_goes_on_behind_more_than_is_played_again() {
+    with(async |_, servers| servers.go_on_behind_much().await).await;
+}

@@ -7,7 +7,7 @@ use ptyard_terminal::backend::Backend;
 use ptyard_testkit::until;
 use ptyard_testkit::vendors::e2b::E2bServer;
 use ptyard_testkit::vendors::later::{Meanwhile, Servers};
-use ptyard_testkit::vendors::play;
+use ptyard_testkit::vendors::{Refusal, play};
 
 /// A sandbox of a program's own, and one that is there; servers of one state.
 async fn with(test: impl AsyncFnOnce(&E2bServer, Servers<'_>)) {
@@ -46,4 +46,19 @@ async fn what_is_taken_up_and_dropped_or_has_ended_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_there_any_more_is_lost() {
     with(async |_, servers| servers.lose_what_is_gone().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_is_told_while_somebody_holds_the_output() {
+    with(async |_, servers| servers.ends_are_told_while_output_is_held().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vendor_that_does_not_answer_yet_is_asked_again() {
+    with(async |server, servers| {
+        // More than one look makes of itself.
+        let refuse = || Some(Refusal { path: "/connect", status: 503, times: 5 });
+        servers.go_on_after(|| server.fail(|faults| faults.refuse = refuse())).await;
+    })
+    .await;
 }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::mem::forget;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use ptyard_core::{Cause, Exit, Size, TerminalId};
 use ptyard_terminal::backend::{Backend, Io, Orphan, Signal, Started, Stdin, Target};
 
 use super::left::dying;
-use super::play::{any_id, end, finish, read_until, rest, spec_of, type_all};
+use super::play::{any_id, end, exit, finish, read_until, rest, spec_of, type_all};
 use crate::soon;
 
 const TTY: Io = Io::Tty(Size::DEFAULT);
@@ -107,6 +108,21 @@ impl Servers<'_> {
         }
     }
 
+    /// Output goes on although the vendor refuses at first, as `fail` has it do before each.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn go_on_after(&self, fail: impl Fn()) {
+        for place in &self.places {
+            let script = "stty raw -echo; printf 'ready:'; head -c 2; exit 7";
+            let id = self.died(place, script, TTY, "", "ready:").await;
+            fail();
+            let mut later = self.take_up(place, id, TTY, "ready:");
+            type_all(later.sink.as_mut().expect("an input").as_mut(), b"cd").await;
+            assert_eq!(finish(&mut later).await, (self.line(TTY) + "cd", Exit::exited(7)), "{place}");
+        }
+    }
+
     /// An end that came meanwhile is known, with its code.
     ///
     /// # Panics
@@ -168,8 +184,75 @@ impl Servers<'_> {
                 assert_eq!(taken_up.is_none(), has_ended);
                 drop(taken_up);
                 crate::until("nothing lives", || living() == before).await;
+                let list = self.at(place);
+                soon("it is struck", async {
+                    while !list.creations().await.expect("a list").is_empty() {
+                        tokio::task::yield_now().await;
+                    }
+                })
+                .await;
             }
         }
+    }
+
+    /// What a program ended with is told although somebody holds its output.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub async fn ends_are_told_while_output_is_held(&self) {
+        for place in &self.places {
+            let script = "trap '' HUP; echo here; read -r go; sleep 600 & exit 9";
+            let id = self.died(place, script, TTY, "", "here\r\n").await;
+            let mut later = self.take_up(place, id, TTY, "here\r\n");
+            type_all(later.sink.as_mut().expect("an input").as_mut(), b"go\n").await;
+            assert_eq!(exit(&mut later).await, Exit::exited(9), "{place}");
+        }
+    }
+
+    /// Output goes on where the log ends, however much was printed before.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn go_on_behind_much(&self) {
+        for place in &self.places {
+            let (backend, id) = (self.at(place), any_id());
+            // Well more than any vendor keeps.
+            let script =
+                "stty raw -echo; seq 100000 190000; printf 'ready:'; head -c 2; printf 'wörld'; exit 7";
+            let spec = spec_of(id, script, TTY);
+            let log = dying(async move || {
+                let mut started = soon("a start", backend.start(spec)).await.expect("a start");
+                let log = read_until(&mut started, "ready:").await;
+                forget(started);
+                log
+            })
+            .await;
+            let mut later = self.take_up(place, id, TTY, &log);
+            type_all(later.sink.as_mut().expect("an input").as_mut(), b"cd").await;
+            let (output, exit) = finish(&mut later).await;
+            assert_eq!((output, exit), (self.line(TTY) + "cdwörld", Exit::exited(7)), "{place}");
+        }
+    }
+
+    /// A start of which nothing but the name was written down in `list` is lost, and nothing of it is left: whoever began it
+    /// died before it was finished. `living` counts.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub async fn lose_what_was_not_finished(&self, list: &Path, living: impl Fn() -> usize) {
+        let place = &self.places[0];
+        let id = self.died(place, "trap '' HUP; echo here; sleep 600", TTY, "", "here").await;
+        for entry in std::fs::read_dir(list).expect("a list") {
+            let file = entry.expect("an entry").path();
+            let text = std::fs::read_to_string(&file).expect("a text");
+            let (name, _memo) = text.split_once('\n').expect("what a later server has to know");
+            std::fs::write(&file, name).expect("a file");
+        }
+        let mut later = self.take_up(place, id, TTY, "");
+        let ended = exit(&mut later).await;
+        assert_eq!((ended.code, ended.cause), (None, Cause::Lost));
+        drop(later);
+        crate::until("nothing lives", || living() == 0).await;
     }
 
     /// What is not there any more is lost, at once, and takes no input.
