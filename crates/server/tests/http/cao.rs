@@ -95,7 +95,7 @@ async fn what_is_refused_says_why_and_leaves_no_agent() {
     let start = "/sessions?agent_profile=sheller&session_name=no";
     for (path, body, status) in [
         (start, json!({"initial_message": ""}), 400),
-        (start, json!({"initial_message": long}), 413),
+        (start, json!({"initial_message": long}), 400),
         (start, json!({"env_vars": {"": "x"}}), 400),
         (start, json!({"env_vars": {"A": "\0"}}), 400),
         (start, json!(["a", "b"]), 422),
