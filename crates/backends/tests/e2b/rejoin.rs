@@ -59,6 +59,9 @@ async fn a_vendor_that_does_not_answer_yet_is_asked_again() {
         // More than one look makes of itself.
         let refuse = || Some(Refusal { path: "/connect", status: 503, times: 5 });
         servers.go_on_after(|| server.fail(|faults| faults.refuse = refuse())).await;
+        // Nothing is typed before somebody listens: what it made the program print would be gone.
+        let refuse = || Some(Refusal { path: "Process/Connect", status: 503, times: 1 });
+        servers.go_on_after(|| server.fail(|faults| faults.refuse = refuse())).await;
     })
     .await;
 }
