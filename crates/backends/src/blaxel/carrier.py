@@ -130,6 +130,10 @@ class Carrier:
         elif kind == b"z":
             sys.exit(0)
 
+    def leave_nothing(self, mark):
+        # The number of a session that is gone may be another's.
+        leave_nothing(mark, None if self.exit else self.pid)
+
     def carry(self, woken, mark, alone):
         """Until it is told to leave, the terminal is gone, or nothing was heard for so many seconds: nobody comes back."""
         heard_at = time.monotonic()
@@ -140,7 +144,7 @@ class Carrier:
             writers = [self.sink] if self.typed and self.sink >= 0 else []
             ready, writable, _ = select.select(readers, writers, [], alone / 8)
             if time.monotonic() - heard_at > alone:
-                return leave_nothing(mark)
+                return self.leave_nothing(mark)
             if woken in ready:
                 os.read(woken, 4096)
                 self.reap()
@@ -154,7 +158,7 @@ class Carrier:
                 except OSError:
                     data = b""
                 if not data:
-                    return leave_nothing(mark)
+                    return self.leave_nothing(mark)
                 heard_at = time.monotonic()
                 for line in self.lines.take(data):
                     try:

@@ -120,16 +120,20 @@ def resize(tty, cols, rows):
     fcntl.ioctl(tty, termios.TIOCSWINSZ, struct.pack("HHHH", int(rows), int(cols), 0, 0))
 
 
-def leave_nothing(mark):
+def leave_nothing(mark, session):
+    """Ends all that was born with the mark, and all of the session, if there is one."""
     for _ in range(20):
         found = 0
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open("/proc/%s/environ" % pid, "rb") as file:
-                    if mark in file.read().split(b"\0"):
-                        os.kill(int(pid), signal.SIGKILL)
-                        found += 1
-            except OSError:
+                    is_ours = mark in file.read().split(b"\0")
+                with open("/proc/%s/stat" % pid, "rb") as file:
+                    state, _, _, its = file.read().rpartition(b")")[2].split()[:4]
+                if (is_ours or int(its) == session) and state not in b"ZX":
+                    os.kill(int(pid), signal.SIGKILL)
+                    found += 1
+            except (OSError, ValueError):
                 pass
         if not found:
             return

@@ -180,6 +180,10 @@ class Carrier:
         self.line = None
         self.begin()
 
+    def leave_nothing(self, mark):
+        # The number of a session that is gone may be another's.
+        leave_nothing(mark, None if self.exit else self.pid)
+
     def carry(self, woken, listener, mark, alone):
         """Until it is told to leave, or nothing was heard for so many seconds: nobody comes back."""
         heard_at = time.monotonic()
@@ -187,7 +191,7 @@ class Carrier:
             left = heard_at + alone - time.monotonic()
             # Who began this broke off before the start was heard of.
             if left < 0 or not (self.line or self.is_known):
-                return leave_nothing(mark)
+                return self.leave_nothing(mark)
             self.fill()
             readers, writers = [woken, listener], []
             if self.line:

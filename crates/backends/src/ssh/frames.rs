@@ -33,7 +33,10 @@ const MOST: usize = 1 << 20;
 /// What comes from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Frame {
-    Output { at: u64, bytes: Vec<u8> },
+    Output {
+        at: u64,
+        bytes: Vec<u8>,
+    },
     Taken(u64),
     /// It ended with this code, as a shell shows it.
     Ended(u8),
@@ -147,7 +150,9 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_told() {
-        for mut wire in [of(b'?', 0, b""), of(b'x', 0, b"c"), of(b'x', 0, b"k 200"), [&b"o"[..], &[255; 12]].concat()] {
+        for mut wire in
+            [of(b'?', 0, b""), of(b'x', 0, b"c"), of(b'x', 0, b"k 200"), [&b"o"[..], &[255; 12]].concat()]
+        {
             assert!(next(&mut wire).is_err(), "{wire:?}");
         }
     }

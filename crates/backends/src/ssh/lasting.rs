@@ -432,7 +432,9 @@ impl<'a> Carrying<'a> {
                 match what {
                     Said::Ready(_) => link.mouth.write_all(greeting.script()).await?,
                     Said::Gone => return Ok(link),
-                    Said::Refused(error) if error.code == ErrorCode::SpawnFailed => return Err(Missing::Carrier),
+                    Said::Refused(error) if error.code == ErrorCode::SpawnFailed => {
+                        return Err(Missing::Carrier);
+                    }
                     Said::Pid(_) | Said::Refused(_) => return Err(Missing::Connection),
                 }
                 said = greeting.hear(b"", &mut link.come);

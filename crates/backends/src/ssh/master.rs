@@ -300,7 +300,11 @@ impl Host {
                 tokio::io::copy(&mut output, &mut nowhere),
                 tokio::io::copy(&mut errors, &mut elsewhere)
             );
-            tracing::warn!(host, ?patience, "the connection broke; programs that are carried there are come back to");
+            tracing::warn!(
+                host,
+                ?patience,
+                "the connection broke; programs that are carried there are come back to"
+            );
         });
         Ok(Master { process: Process::Ours(process), connection })
     }

@@ -81,7 +81,6 @@ impl Patience {
     }
 }
 
-
 /// Runs programs on other machines.
 #[derive(Clone)]
 pub struct Ssh {

@@ -181,7 +181,8 @@ async fn law_01_output_goes_on_where_it_was_when_the_connection_broke() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn law_07_input_is_typed_once_whenever_the_connection_breaks() {
-    let reads = "stty -echo 2>/dev/null; echo ready; while read -r line && [ $line != end ]; do echo $line; done";
+    let reads =
+        "stty -echo 2>/dev/null; echo ready; while read -r line && [ $line != end ]; do echo $line; done";
     for io in [TTY, PIPES] {
         let Some(mut stage) = Stage::start(io, 60, reads, "").await else { return };
         stage.read_to(6).await;
@@ -210,7 +211,9 @@ async fn law_04_an_end_while_nobody_is_connected_is_told_with_its_code_and_its_l
     let go = directory.path().join("go");
     let waits = "echo begun; while [ ! -e $1/go ]; do sleep 0.05; done; echo last; echo > $1/gone; exit 7";
     for io in [TTY, PIPES] {
-        let Some(mut stage) = Stage::start(io, 60, waits, directory.path().to_str().unwrap()).await else { return };
+        let Some(mut stage) = Stage::start(io, 60, waits, directory.path().to_str().unwrap()).await else {
+            return;
+        };
         stage.read_to(6).await;
         stage.gate.shut();
         std::fs::write(&go, "").unwrap();
@@ -243,7 +246,9 @@ async fn law_01_a_program_that_prints_more_than_is_kept_waits_and_loses_nothing(
     let directory = tempfile::tempdir().unwrap();
     let floods = "echo begun; while [ ! -e $1/go ]; do sleep 0.05; done; i=0
         while [ $i -lt 3000 ]; do i=$((i + 1)); printf '%01023d\\n' $i; echo $i > $1/at.new; mv $1/at.new $1/at; done";
-    let Some(mut stage) = Stage::start(PIPES, 60, floods, directory.path().to_str().unwrap()).await else { return };
+    let Some(mut stage) = Stage::start(PIPES, 60, floods, directory.path().to_str().unwrap()).await else {
+        return;
+    };
     stage.read_to(6).await;
     stage.gate.shut();
     std::fs::write(directory.path().join("go"), "").unwrap();
@@ -284,7 +289,8 @@ async fn law_04_where_nothing_carries_programs_they_end_with_their_connection() 
     let Some(server) = SshServer::start_with_only(&only) else { return };
     let backend = Arc::new(patient(server.configuration(), Patience::default())).at(HOST).unwrap();
     for io in [TTY, PIPES] {
-        let program = soon("the start", backend.start(spec(io, "echo begun; exec sleep 600", ""))).await.unwrap();
+        let program =
+            soon("the start", backend.start(spec(io, "echo begun; exec sleep 600", ""))).await.unwrap();
         assert_eq!(backend.abilities().ends_with, EndsWith::Connection);
         let Started { mut source, mut control, .. } = program;
         let mut room = [0; 64];
