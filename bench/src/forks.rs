@@ -13,6 +13,9 @@ use crate::Outcome;
 /// How long strace gets to be attached.
 const ATTACH: Duration = Duration::from_millis(500);
 
+/// How long strace gets to let go of what it follows; killed, it lets go at once, and what it wrote stays.
+const DETACH: Duration = Duration::from_secs(10);
+
 /// A count that runs.
 pub(crate) struct Forks {
     strace: Child,
@@ -44,7 +47,9 @@ impl Forks {
     pub(crate) async fn count(mut self) -> Outcome<u32> {
         let pid = self.strace.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         kill_process(pid.ok_or("strace has ended")?, Signal::INT)?;
-        self.strace.wait().await?;
+        if tokio::time::timeout(DETACH, self.strace.wait()).await.is_err() {
+            self.strace.kill().await?;
+        }
         made(&self.directory.path().join("calls"))
     }
 }

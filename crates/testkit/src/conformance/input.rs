@@ -26,7 +26,10 @@ pub(super) async fn law_07_writes_never_mix(ground: Arc<Ground>) -> Verdict {
         });
         for write in writes.collect::<Vec<_>>() {
             let written = soon("the write", write).await.expect("no panic").expect("a write");
-            assert_eq!(written.taken, LENGTH + 1, "{io:?}");
+            if written.taken != LENGTH + 1 {
+                let (exit, logged) = (stage.terminal.exit(), stage.logged().len());
+                panic!("{io:?}: {written:?} of {} bytes; {exit:?}, {logged} bytes printed", LENGTH + 1);
+            }
         }
         stage.until("done").await;
         if !ground.is_exact() {
