@@ -240,16 +240,21 @@ def run(spec, listener, line):
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes)
     pid, source, sink, is_tty = start(spec)
-    tell("pid:%d" % pid)
-    tell("go")
-    nothing = os.open("/dev/null", os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nothing, stream)
-    os.chdir("/")
-    line.setblocking(False)
+    mark = b"PTYARD_TERMINAL=" + spec["id"].encode()
     carrier = Carrier(pid, source, sink, is_tty, line)
-    carrier.reap()
-    carrier.carry(woken, listener, b"PTYARD_TERMINAL=" + spec["id"].encode(), spec["alone"])
+    try:
+        tell("pid:%d" % pid)
+        tell("go")
+        nothing = os.open("/dev/null", os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        os.chdir("/")
+        line.setblocking(False)
+        carrier.reap()
+        carrier.carry(woken, listener, mark, spec["alone"])
+    except OSError:
+        # Nobody heard of the start, or nobody can be told anything any more.
+        carrier.leave_nothing(mark)
 
 
 def begin():

@@ -4,13 +4,15 @@
 //! One connection per host, its *master*, is kept for all programs there; each program is a channel of it, through a
 //! client of its own under the local backend, whose tty carries size and bytes as they are. What the protocol's client
 //! does not tell (the process, how the program ended, that it began at all) the far shell says: see
-//! `shared::greeting`. Client and master outlive this server where a keeper holds the client: see `carry`.
+//! `shared::greeting`. Client and master outlive this server where a keeper holds the client: see `carry`. Where python3
+//! is found there, the program outlives its connection too, under a carrier there that is come back to: see `lasting`.
 //!
 //! # Invariants
 //! 1. Nobody is asked anything (`BatchMode`): a host key that is not known, or a password that would be needed, is a
 //!    refusal.
 //! 2. Neither arguments nor variables of a program stand on a command line, here or there.
-//! 3. An end without the far shell's word for it is `lost`, whatever code the client ends with.
+//! 3. An end without the word of the far shell, or of the carrier there, is `lost`, whatever code the client ends with.
+//! 4. What starts a program is said once: a carrier that cannot be had is known before anything ran.
 
 mod carry;
 mod control;

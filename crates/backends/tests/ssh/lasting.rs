@@ -206,6 +206,46 @@ async fn law_07_input_is_typed_once_whenever_the_connection_breaks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn law_07_what_waits_there_to_be_taken_is_not_typed_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let waits = "echo begun; while [ ! -e $1/go ]; do sleep 0.05; done; exec cat";
+    let Some(mut stage) = Stage::start(PIPES, 60, waits, directory.path().to_str().unwrap()).await else {
+        return;
+    };
+    stage.read_to(6).await;
+    let all = numbers(300_000);
+    let (mut left, sink) = (all.as_bytes(), stage.program.sink.as_mut().unwrap());
+    // Until all that takes input is full: the program's pipe, the carriers and what lies between them.
+    let writing = |left: &[u8], sink: &mut Box<dyn ptyard_terminal::backend::Sink>| -> Option<usize> {
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        match sink.poll_write(&mut cx, left) {
+            Poll::Ready(written) => Some(written.unwrap()),
+            Poll::Pending => None,
+        }
+    };
+    let mut full_since = std::time::Instant::now();
+    while full_since.elapsed() < Duration::from_millis(500) {
+        match writing(left, sink) {
+            Some(written) => (left, full_since) = (&left[written..], std::time::Instant::now()),
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+    stage.server.cut();
+    std::fs::write(directory.path().join("go"), "").unwrap();
+    let mut sink = stage.program.sink.take().unwrap();
+    let typing = async move {
+        while !left.is_empty() {
+            let written = poll_fn(|cx| sink.poll_write(cx, left)).await.unwrap();
+            left = &left[written..];
+        }
+        poll_fn(|cx| sink.poll_close(cx)).await.unwrap();
+    };
+    let (_typed, (output, exit)) = tokio::join!(typing, stage.finish());
+    assert!(output == format!("begun\n{all}"), "{} bytes of {} came", output.len(), all.len());
+    assert_eq!(exit, Exit::exited(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn law_04_an_end_while_nobody_is_connected_is_told_with_its_code_and_its_last_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let go = directory.path().join("go");
