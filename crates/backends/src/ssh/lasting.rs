@@ -89,7 +89,12 @@ pub(super) fn carry(argv: &[String]) -> io::Result<Option<u8>> {
             match carrying.follow(&mut link).await {
                 Over::Ended(code) => {
                     let all_printed = carrying.hand_over().await;
-                    link.leave().await;
+                    // One that heard nothing would stay for as long as somebody might come back.
+                    if !link.leave().await
+                        && let Ok(Ok(again)) = timeout(LEAVE_LIMIT, carrying.connect_once()).await
+                    {
+                        again.leave().await;
+                    }
                     return Ok(all_printed.then_some(code));
                 }
                 Over::Unheard => return Ok(None),
@@ -142,15 +147,15 @@ impl Link {
         Ok(Self { client, mouth, ear, errors, come: Vec::new(), out: Vec::new() })
     }
 
-    /// Lets the carrier there leave.
-    async fn leave(mut self) {
+    /// Lets the carrier there leave; whether it heard of it.
+    async fn leave(mut self) -> bool {
         frames::leave(&mut self.out);
         let leaving = async {
-            let _broken = self.mouth.write_all(&self.out).await;
+            self.mouth.write_all(&self.out).await?;
             drop(self.mouth);
-            let _ended = self.client.wait().await;
+            self.client.wait().await
         };
-        let _anyway = timeout(LEAVE_LIMIT, leaving).await;
+        matches!(timeout(LEAVE_LIMIT, leaving).await, Ok(Ok(status)) if status.success())
     }
 }
 
@@ -474,3 +479,6 @@ fn resize(out: &mut Vec<u8>) {
         frames::size(out, size);
     }
 }
+
+#[cfg(test)]
+mod tests;

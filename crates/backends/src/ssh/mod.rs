@@ -99,12 +99,13 @@ impl Ssh {
         Self { hosts: Arc::new(Hosts::new(client)), here: Here::default(), host: None }
     }
 
-    /// The version of the client.
+    /// The version of the client, and what hosts are good for, in one line.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no client.
     pub async fn version(&self) -> Result<String, StartError> {
-        self.hosts.version().await
+        let version = self.hosts.version().await?;
+        Ok(format!("{version}; programs outlive a broken connection at hosts with python3"))
     }
 }
 
