@@ -17,4 +17,4 @@ mod signals;
 pub use judge::{Change, Composer, Dialog, Judge, Verdict, Watch};
 pub use library::Library;
 pub use manifest::{ManifestError, Origin, Provider};
-pub use signals::{HookSaid, HookWords, NoHookWords, read_hook};
+pub use signals::{EventReader, EventWords, HookSaid, HookWords, NoHookWords, read_hook};

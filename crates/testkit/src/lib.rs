@@ -1,9 +1,11 @@
-//! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent,
-//! [`places`] where programs run, and the [`conformance`] suite that every backend has to pass. With the feature `model` also a model for real agent CLIs,
-//! and with `vendors` servers that speak as vendors of sandboxes do.
+//! Test support: a backend whose programs do exactly what a test says, when it says so, a stand-in for a coding agent and
+//! for a server of its [`events`], [`places`] where programs run, and the [`conformance`] suite that every backend has to
+//! pass. With the feature `model` also a model for real agent CLIs, and with `vendors` servers that speak as vendors of
+//! sandboxes do.
 
 pub mod agent;
 pub mod conformance;
+pub mod events;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod places;

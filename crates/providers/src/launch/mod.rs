@@ -10,5 +10,5 @@ mod plan;
 mod recipe;
 
 pub use mcp::{Calls, McpServer, McpTransport};
-pub use plan::{LaunchError, Plan, PlanFile, Wanted, plan};
-pub use recipe::{Enforcement, HooksRecipe, McpEncoder, PromptChannel, Recipe};
+pub use plan::{Door, LaunchError, Plan, PlanFile, Wanted, plan};
+pub use recipe::{Enforcement, EventsRecipe, HooksRecipe, McpEncoder, PromptChannel, Recipe};

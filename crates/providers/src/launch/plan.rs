@@ -8,6 +8,7 @@ use ptyard_core::ErrorCode;
 use super::hooks;
 use super::mcp::{self, Calls, McpServer, Readers};
 use super::recipe::{Enforcement, McpEncoder, PromptChannel, Recipe};
+use crate::signals::EventWords;
 
 /// Longest session id that is taken.
 const MAX_SESSION: usize = 512;
@@ -30,6 +31,8 @@ pub struct Wanted {
     /// The program that hooks are given to, and its arguments up to the word for what they are told in; `None` for no
     /// hooks. It finds in its environment which terminal it speaks for.
     pub hook: Option<Vec<String>>,
+    /// Where it is to serve its events; `None` for nowhere.
+    pub door: Option<Door>,
     /// The tools it may use, in our words; `None` for all.
     pub tools: Option<BTreeSet<String>>,
     /// Whether it may run tools without asking.
@@ -38,6 +41,21 @@ pub struct Wanted {
     pub resume: Option<String>,
     /// More arguments.
     pub extra: Vec<String>,
+}
+
+/// Where a program serves its events, on loopback.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Door {
+    /// The port, which was free a moment ago.
+    pub port: u16,
+    /// What is asked of whoever comes. Written into no argument, and not shown by `Debug`.
+    pub secret: String,
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 /// How to start it.
@@ -57,6 +75,8 @@ pub struct Plan {
     pub files: Vec<PlanFile>,
     /// A message to hand over before any other.
     pub first_message: Option<String>,
+    /// In which words it serves its events at the door that was wanted; `None` when it does not.
+    pub events: Option<EventWords>,
     /// What was wanted and cannot be enforced, for people.
     pub advisory: Vec<String>,
 }
@@ -112,6 +132,7 @@ pub fn plan(recipe: &Recipe, wanted: &Wanted) -> Result<Plan, LaunchError> {
     making.model();
     making.mcp()?;
     making.hooks();
+    making.events();
     making.tools();
     making.prompt();
     making.environment();
@@ -232,6 +253,22 @@ impl Making<'_> {
         let (Some(hook), Some(recipe)) = (&self.wanted.hook, &self.recipe.hooks) else { return };
         let file = self.file("hooks.json", hooks::settings(recipe.words, hook));
         self.arguments(&recipe.args, &[("file", &file)]);
+    }
+
+    /// Whoever asks for a server of their own gets that one.
+    fn events(&mut self) {
+        let (Some(door), Some(recipe)) = (&self.wanted.door, &self.recipe.events) else { return };
+        let option = |arg: &String| arg.split('=').next().unwrap_or_default().to_owned();
+        let ours: BTreeSet<String> = recipe.args.iter().map(option).collect();
+        if self.wanted.extra.iter().any(|arg| arg.starts_with('-') && ours.contains(&option(arg))) {
+            return;
+        }
+        self.arguments(&recipe.args, &[("port", &door.port.to_string())]);
+        for (name, value) in &recipe.env {
+            let value = self.fill(value, &[("secret", &door.secret)]);
+            self.plan.env.insert(name.clone(), value);
+        }
+        self.plan.events = Some(recipe.words);
     }
 
     fn tools(&mut self) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::signals::HookWords;
+use crate::signals::{EventWords, HookWords};
 
 /// How a program is started. In arguments `{bin}`, `{file}`, `{text}`, `{model}`, `{session}`, `{cwd}`, `{tool}`, `{json}`
 /// and `{private}` stand for what is filled in.
@@ -27,6 +27,8 @@ pub struct Recipe {
     pub mcp: McpRecipe,
     /// How it is told of hooks: programs that it runs when something happens to a turn.
     pub hooks: Option<HooksRecipe>,
+    /// How a server of its own is had that tells what happens.
+    pub events: Option<EventsRecipe>,
     /// How tools are limited.
     pub tools: ToolsRecipe,
     /// Variables that are set.
@@ -102,6 +104,18 @@ pub struct HooksRecipe {
     pub words: HookWords,
     /// The arguments, with `{file}`: settings of this terminal only, so that nothing is left behind in the user's.
     pub args: Vec<String>,
+}
+
+/// How a program is told to serve its events on loopback, to whoever shows a secret of this terminal only.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsRecipe {
+    /// In which words it tells them.
+    pub words: EventWords,
+    /// The arguments, with `{port}`. No secret stands in them: everybody sees the arguments of a program.
+    pub args: Vec<String>,
+    /// The variables, with `{secret}`.
+    pub env: BTreeMap<String, String>,
 }
 
 /// How tools are limited.

@@ -60,6 +60,7 @@ scenes!(
     scenes,
     #[cfg(target_os = "linux")]
     [
+        its_server_tells_while_it_works,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
         thirty_lines_arrive_as_they_are,

@@ -22,16 +22,32 @@ pub(crate) fn a_message_is_worked_on_and_answered(cli: &'static Cli) {
     assert_eq!(yard.model.count("first task"), 1);
 }
 
+/// Whether the hooks of the agent, or its own server, said this last.
+fn of_hook(status: &Value, rule: &str) -> bool {
+    let sources = status["explain"]["sources"].as_array().into_iter().flatten();
+    sources.filter(|source| source["source"] == "hook").any(|source| source["rule"] == rule)
+}
+
+/// Its own server says that it works; how that ends is seen where the answer is.
+pub(crate) fn its_server_tells_while_it_works(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    // It is heard a few seconds after it takes messages, at the latest.
+    yard.send_through("Say hello.");
+    yard.send("Do the first task.");
+    yard.until("told by its server", |status| status["source"] == "hook" && of_hook(status, "events.busy"));
+    gate.open();
+    let over = yard.until("over", |status| of_hook(status, "events.idle"));
+    assert_eq!(yard.becomes("completed")["source"], "screen", "{over}");
+}
+
 /// Its own hook says which text it took.
 pub(crate) fn a_hook_tells_which_text_was_taken(cli: &'static Cli) {
     let yard = Yard::new(cli);
     let gate = yard.model.hold("first task", ANSWER);
     yard.ready();
     yard.send("Do the first task.");
-    let of_hook = |status: &Value, rule: &str| {
-        let sources = status["explain"]["sources"].as_array().into_iter().flatten();
-        sources.filter(|source| source["source"] == "hook").any(|source| source["rule"] == rule)
-    };
     yard.until("told by its hook", |status| of_hook(status, "hook.prompt"));
     gate.open();
     let over = yard.until("over", |status| of_hook(status, "hook.stop"));

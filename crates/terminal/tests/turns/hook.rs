@@ -62,6 +62,26 @@ async fn law_09_a_hook_about_another_text_confirms_nothing_however_late_it_comes
     played.stage.delivered(1).await;
 }
 
+/// It may be of an earlier turn, so it confirms nothing; but it is not forgotten either.
+#[tokio::test(start_paused = true)]
+async fn law_09_what_is_said_while_a_text_is_under_way_counts_once_it_is_confirmed() {
+    let mut played = typed().await;
+    let said = |status, rule| Hooked { status, rule: Rule::named(rule), prompt: None };
+    played.stage.terminal.hooked(said(Status::Processing, "events.busy")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(played.stage.offer(2, "next").await, Err(Hold::Unconfirmed));
+    played.draws("", TEXT).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    played.draws("", "").await;
+    played.stage.delivered(1).await;
+    // The screen looks ready, and shows that the text was taken.
+    let report = played.stage.terminal.explain().await.unwrap().unwrap().report;
+    assert_eq!((report.source, report.status), (Some(Source::Hook), Status::Processing));
+    assert_eq!(played.stage.offer(3, "next").await, Err(Hold::Busy));
+    played.stage.terminal.hooked(said(Status::Unknown, "events.idle")).await.unwrap();
+    played.stage.ready().await;
+}
+
 /// A person's prompt is a turn like any other.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_somebody_else_began_is_seen() {

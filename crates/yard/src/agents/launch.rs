@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ptyard_core::{SessionId, Size, TerminalId};
-use ptyard_providers::launch::PlanFile;
-use ptyard_providers::{Dialog, Provider};
+use ptyard_providers::launch::{Door, PlanFile};
+use ptyard_providers::{Dialog, EventWords, Provider};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
 use ptyard_terminal::backend::{Grounds, Io};
@@ -21,6 +21,7 @@ use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
 use super::hooks;
 use super::labels::Labels;
+use super::listen;
 use super::mail::abandoned_by_nobody;
 use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
@@ -191,6 +192,7 @@ impl Yard {
         let is_here = self.backend(spec.backend.as_deref().unwrap_or(LOCAL))?.grounds() == Grounds::Here;
         let program = self.inner.config.program.clone().filter(|_| is_here);
         let alias = self.inner.config.alias;
+        let door = self.door(&spec, &provider).filter(|_| is_here);
         let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
             let token = Token::draw();
             let mut wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
@@ -200,8 +202,13 @@ impl Yard {
                 .chain(of_profile)
                 .collect();
             wanted.hook = program.as_deref().map(|program| hooks::command(program, &state));
+            wanted.door.clone_from(&door);
             let plan = plan(&provider, &wanted)?;
-            planned = Planned { notices: plan.advisory.clone(), first_message: plan.first_message.clone() };
+            planned = Planned {
+                notices: plan.advisory.clone(),
+                first_message: plan.first_message.clone(),
+                events: plan.events,
+            };
             let mut env = plan.env;
             env.extend(spec.env.clone());
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
@@ -232,6 +239,9 @@ impl Yard {
             notices.extend(roster.crowd(&member.session));
         }
         let dialogs = self.attend(&entry, provider.id(), None).await;
+        if let (Some(words), Some(door)) = (planned.events, door) {
+            listen::listen(&entry, door, words);
+        }
         if let Some(dialogs) = dialogs {
             let (on_dialog, cwd) = (spec.on_dialog, spec.cwd.clone());
             let provider = Arc::clone(&provider);
@@ -242,6 +252,13 @@ impl Yard {
             self.send(&TerminalRef::Id(entry.id()), first).await?;
         }
         Ok(Launched { id: entry.id(), short: entry.tell_short(), member, notices })
+    }
+
+    /// Where the program is to serve its events. Whoever gives it a secret of their own keeps it to themselves.
+    fn door(&self, spec: &LaunchSpec, provider: &Provider) -> Option<Door> {
+        let recipe = provider.launch().events.as_ref()?;
+        let is_theirs = recipe.env.keys().any(|name| spec.env.contains_key(name));
+        if is_theirs { None } else { self.inner.team.doors.find() }
     }
 
     /// Whether an agent could be started like this now: its profile, provider and session are looked at.
@@ -366,4 +383,5 @@ fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
 struct Planned {
     notices: Vec<String>,
     first_message: Option<String>,
+    events: Option<EventWords>,
 }

@@ -10,6 +10,7 @@ mod hooks;
 mod judge;
 mod labels;
 pub(crate) mod launch;
+mod listen;
 pub(crate) mod mail;
 mod plan;
 pub mod profile;

@@ -28,6 +28,7 @@ pub(super) fn wanted(
         prompt,
         mcp: Vec::new(),
         hook: None,
+        door: None,
         tools,
         unattended: spec.unattended,
         resume: None,

@@ -14,6 +14,7 @@ use super::editions::{Editions, Known};
 use super::handoff::Handoffs;
 use super::judge;
 use super::launch::GENERIC;
+use super::listen::door::Doors;
 use super::roster::{Member, Roster};
 use crate::entry::Entry;
 
@@ -25,6 +26,7 @@ const MEMBER: &str = "member.json";
 pub(crate) struct Team {
     roster: Mutex<Roster>,
     pub(super) editions: Editions,
+    pub(super) doors: Doors,
     /// Made when the first one is begun, or an earlier server left some.
     pub(super) handoffs: OnceLock<Handoffs>,
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod cases;
+mod events;
 mod flows;
 mod launches;
 mod mail;

@@ -181,3 +181,22 @@ fn values_are_filled_in_once() {
     let wanted = Wanted { model: Some("{cwd}".into()), ..wanted() };
     assert_eq!(plan(&recipe, &wanted).unwrap().argv, ["/usr/bin/it", "{cwd}", "{unknown", "{}"]);
 }
+
+#[test]
+fn opencode_serves_its_events_behind_a_secret_that_no_argument_holds() {
+    let door = || Door { port: 20_123, secret: "hidden".into() };
+    let plan = plan_of("opencode_cli", &Wanted { door: Some(door()), ..wanted() });
+    assert_eq!(plan.argv[1..], ["--port", "20123", "--hostname", "127.0.0.1"]);
+    assert_eq!(plan.env["OPENCODE_SERVER_PASSWORD"], "hidden");
+    assert_eq!((plan.events, plan.files), (Some(EventWords::Opencode), vec![]));
+    assert!(!format!("{:?}", door()).contains("hidden"));
+    // A server that was asked for stays as it was asked for.
+    for extra in ["--port=4096", "--port", "--hostname"] {
+        let plan =
+            plan_of("opencode_cli", &Wanted { door: Some(door()), extra: vec![extra.into()], ..wanted() });
+        assert_eq!((plan.events, &plan.argv[1..]), (None, &[extra.to_owned()][..]));
+        assert!(!plan.env.contains_key("OPENCODE_SERVER_PASSWORD"));
+    }
+    assert_eq!(plan_of("opencode_cli", &wanted()).events, None);
+    assert_eq!(plan_of("codex", &Wanted { door: Some(door()), ..wanted() }).events, None);
+}

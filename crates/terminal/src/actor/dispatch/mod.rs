@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use super::Actor;
 use crate::agent::sight::Pasted;
-use crate::agent::{Agent, DispatchError, Events, Judge, Mail, Recipe, TurnEvent, TurnEvents};
+use crate::agent::{Agent, DispatchError, Events, Hooked, Judge, Mail, Recipe, TurnEvent, TurnEvents};
 
 /// The agent of a terminal, as its actor keeps it.
 ///
@@ -46,6 +46,8 @@ pub(super) struct Attended {
     seen: Seen,
     /// How often a hook was heard.
     hooks: u64,
+    /// What a hook said last that was not told, as a text of ours that it did not name was under way.
+    held_back: Option<Hooked>,
     clocks: Clocks,
 }
 
@@ -114,6 +116,7 @@ impl Actor {
             asker: None,
             seen: Seen::default(),
             hooks: 0,
+            held_back: None,
             clocks: Clocks { input: Some(now), ..Clocks::default() },
         });
         self.tell_place(now);
@@ -190,6 +193,7 @@ impl Actor {
         let at = self.now.end;
         if let Some(attended) = &mut self.attended {
             attended.seen.told.clear();
+            attended.held_back = None;
             attended.clocks.settled = false;
         }
         self.step(vec![Event::Reset { at }], now);
@@ -204,8 +208,9 @@ impl Actor {
     /// Tells the machine, and does what it wants, until it wants nothing more.
     fn step(&mut self, events: Vec<Event>, now: Moment) {
         let mut events = VecDeque::from(events);
-        while let Some(event) = events.pop_front() {
+        loop {
             let Some(attended) = &mut self.attended else { return };
+            let Some(event) = events.pop_front().or_else(|| attended.said_meanwhile()) else { return };
             let effects = attended.machine.step(event, now);
             for effect in effects {
                 self.obey(effect, now, &mut events);
