@@ -70,6 +70,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long a channel may take to end when it is left.
 const LEAVE_LIMIT: Duration = Duration::from_secs(3);
 
+/// How long it may take to come back for that, when the channel broke in that very moment.
+const LEAVE_AGAIN_LIMIT: Duration = Duration::from_secs(15);
+
 /// Carries the streams of the program that the client begins with this command there, until it is over; the code to exit
 /// with, if it is known. `argv`: the word, for how many seconds a connection is tried to be had again, the command, and
 /// the client with its arguments.
@@ -91,7 +94,7 @@ pub(super) fn carry(argv: &[String]) -> io::Result<Option<u8>> {
                     let all_printed = carrying.hand_over().await;
                     // One that heard nothing would stay for as long as somebody might come back.
                     if !link.leave().await
-                        && let Ok(Ok(again)) = timeout(LEAVE_LIMIT, carrying.connect_once()).await
+                        && let Ok(Ok(again)) = timeout(LEAVE_AGAIN_LIMIT, carrying.connect_once()).await
                     {
                         again.leave().await;
                     }

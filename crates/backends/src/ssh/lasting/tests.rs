@@ -11,6 +11,7 @@ use ptyard_testkit::until;
 use super::*;
 
 /// Begins this script under a carrier, as the shell of a channel would; the channel, and the program's process.
+#[expect(clippy::zombie_processes, reason = "who calls this waits for it")]
 fn begun(script: &str) -> (Child, u32) {
     let mut random = [0; 16];
     getrandom::fill(&mut random).unwrap();
