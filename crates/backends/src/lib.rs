@@ -41,7 +41,7 @@
 //!
 //! 1. A start nobody waits for any more is finished in a task of its own and then undone.
 //! 2. What lives of a program when its controls are dropped is ended.
-//! 3. A broken connection is an end of kind `lost`, never an exit code.
+//! 3. A broken connection that is not mended is an end of kind `lost`, never an exit code.
 //! 4. A start is never tried twice.
 
 #[cfg(any(feature = "docker", feature = "ssh"))]

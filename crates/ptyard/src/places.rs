@@ -11,7 +11,7 @@ use ptyard_backends::docker::{Address, AddressError, Docker};
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_backends::herdr::{Herdr, Settings as HerdrSettings};
 use ptyard_backends::modal::{self, Modal};
-use ptyard_backends::ssh::{Client, Ssh};
+use ptyard_backends::ssh::{Client, Patience, Ssh};
 use ptyard_backends::tmux::{Server, Tmux};
 use ptyard_server::{CaoConfig, CaoPlace};
 use ptyard_terminal::backend::Backend;
@@ -21,8 +21,12 @@ use crate::state::State;
 
 /// All of them, as this process's own variables say. One that cannot be had is left out, and the log says why.
 pub(crate) fn backends(state: &State) -> Vec<Arc<dyn Backend>> {
-    let ssh =
-        Ssh::new(Client { configuration: None, carrier: carrier(), sockets: Some(state.dir().join("ssh")) });
+    let ssh = Ssh::new(Client {
+        configuration: None,
+        carrier: carrier(),
+        sockets: Some(state.dir().join("ssh")),
+        patience: Patience::from_variables(environment::variable),
+    });
     let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(tmux()), Arc::new(ssh)];
     // Without a mark, what is made there cannot be found again, and everything else works.
     let mark = state.mark().inspect_err(

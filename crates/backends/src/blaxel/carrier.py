@@ -1,148 +1,20 @@
-# Runs one program, and carries its bytes over a terminal that passes on nothing but text, and of that not everything.
+# Carries the bytes of a program over a terminal that passes on nothing but text, and of that not everything.
 # Both ways go lines of ASCII. Output has its offset and is kept until it is known to have arrived; input has its offset
 # and is taken once. How a line is written, and what it means, stands in `lines.rs`.
-import base64, errno, fcntl, json, os, select, signal, struct, sys, termios, time, tty, zlib
+import tty, zlib
 
 HELD = 96 << 10  # Output that was not acknowledged: the program waits beyond that.
 KEPT = 256 << 10  # Output that is kept behind that: who comes later may have less of it than who was there before.
 PIECE = 3000  # Of it in one line, which the terminal's own pieces of 4,096 bytes hold.
 
-word = sys.argv[1]
 
-
-def write(data):
-    while data:
-        data = data[os.write(1, data):]
-
-
-def tell(what):
-    write(("\x1b]7777;%s:%s\x07" % (word, what)).encode())
-
-
-def refuse(what):
-    tell(what)
+def linger():
     # What the terminal printed is forgotten when its shell ends, so it is to be heard first.
     os.read(0, 65536)
-    sys.exit(127)
 
 
 def say(line):
     write(b"~%08x %s\n" % (zlib.adler32(line), line))
-
-
-class Lines:
-    held = b""
-
-    def take(self, data):
-        *whole, self.held = (self.held + data).split(b"\n")
-        return whole
-
-
-def order():
-    lines = Lines()
-    while True:
-        data = os.read(0, 65536)
-        if not data:
-            sys.exit(1)
-        for line in lines.take(data):
-            try:
-                return json.loads(base64.b64decode(line)), lines
-            except ValueError:
-                pass
-
-
-def find(name, path):
-    places = [name] if "/" in name else [(place or ".") + "/" + name for place in path.split(":")]
-    there = [place for place in places if os.path.isfile(place)]
-    for place in there:
-        if os.access(place, os.X_OK):
-            return place
-    refuse("denied" if there else "missing")
-
-
-def become(path, argv, env, streams, is_tty):
-    os.setsid()
-    if is_tty:
-        fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-    for number in range(1, signal.NSIG):
-        try:
-            signal.signal(number, signal.SIG_DFL)
-        except (OSError, ValueError):
-            pass
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    try:
-        os.execve(path, argv, env)
-    except OSError as error:
-        if error.errno != errno.ENOEXEC:
-            raise
-        os.execve("/bin/sh", [b"/bin/sh", path.encode()] + argv[1:], env)
-
-
-def start(spec):
-    is_tty = spec["io"] == "tty"
-    env = dict(os.environb)
-    env.pop(b"PTYARD_SHELL", None)
-    env.update((name.encode(), value.encode()) for name, value in spec["env"].items())
-    if spec["cwd"]:
-        try:
-            os.chdir(spec["cwd"])
-        except OSError:
-            refuse("cwd")
-    path = find(spec["argv"][0], env.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").decode(errors="surrogateescape"))
-    argv = [argument.encode() for argument in spec["argv"]]
-    if is_tty:
-        ours, theirs = os.openpty()
-        modes = termios.tcgetattr(theirs)
-        modes[0] |= 0x4000  # IUTF8: erasing takes whole characters.
-        termios.tcsetattr(theirs, termios.TCSANOW, modes)
-        resize(ours, spec["cols"], spec["rows"])
-        source, sink, streams = ours, os.dup(ours), [theirs] * 3
-    else:
-        source, out = os.pipe()
-        if spec["io"] == "pipe":
-            inner, sink = os.pipe()
-        else:
-            inner, sink = os.open("/dev/null", os.O_RDONLY), -1
-        streams = [inner, out, out]
-    failed, fails = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            become(path, argv, env, streams, is_tty)
-        except BaseException as error:
-            os.write(fails, str(error).encode() or b"?")
-        os._exit(127)
-    for end in set(streams) | {fails}:
-        os.close(end)
-    if os.read(failed, 4096):
-        refuse("denied")
-    os.close(failed)
-    os.set_blocking(source, False)
-    if sink >= 0:
-        os.set_blocking(sink, False)
-    return pid, source, sink, is_tty
-
-
-def resize(tty, cols, rows):
-    fcntl.ioctl(tty, termios.TIOCSWINSZ, struct.pack("HHHH", int(rows), int(cols), 0, 0))
-
-
-def leave_nothing(mark):
-    for _ in range(20):
-        found = 0
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open("/proc/%s/environ" % pid, "rb") as file:
-                    if mark in file.read().split(b"\0"):
-                        os.kill(int(pid), signal.SIGKILL)
-                        found += 1
-            except OSError:
-                pass
-        if not found:
-            return
-        time.sleep(0.05)
 
 
 class Carrier:
@@ -258,6 +130,10 @@ class Carrier:
         elif kind == b"z":
             sys.exit(0)
 
+    def leave_nothing(self, mark):
+        # The number of a session that is gone may be another's.
+        leave_nothing(mark, None if self.exit else self.pid)
+
     def carry(self, woken, mark, alone):
         """Until it is told to leave, the terminal is gone, or nothing was heard for so many seconds: nobody comes back."""
         heard_at = time.monotonic()
@@ -268,7 +144,7 @@ class Carrier:
             writers = [self.sink] if self.typed and self.sink >= 0 else []
             ready, writable, _ = select.select(readers, writers, [], alone / 8)
             if time.monotonic() - heard_at > alone:
-                return leave_nothing(mark)
+                return self.leave_nothing(mark)
             if woken in ready:
                 os.read(woken, 4096)
                 self.reap()
@@ -282,7 +158,7 @@ class Carrier:
                 except OSError:
                     data = b""
                 if not data:
-                    return leave_nothing(mark)
+                    return self.leave_nothing(mark)
                 heard_at = time.monotonic()
                 for line in self.lines.take(data):
                     try:

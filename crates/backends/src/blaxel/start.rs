@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{Earlier, Io, Orphan, Questions, Sink, StartError, StartSpec, Started, Stdin};
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -26,10 +23,10 @@ use crate::remote::listed::{Entry, Listed};
 use crate::remote::lodging::{Guarded, Lodger, Lodging};
 use crate::remote::output::Output;
 use crate::shared::fate::Fate;
-use crate::shared::greeting::{BEGIN, END, Greeting, Said, quoted};
-use crate::shared::start_error;
+use crate::shared::greeting::{Greeting, Said};
+use crate::shared::{program, start_error};
 
-/// What runs a program and carries its bytes.
+/// What carries the bytes of a program.
 const CARRIER: &str = include_str!("carrier.py");
 
 /// How long a shell may take to greet, and the carrier to start the program.
@@ -39,53 +36,6 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 const SEARCH_LIMIT: Duration = Duration::from_secs(60);
 const SEARCH_PAUSE: Duration = Duration::from_secs(2);
 
-/// What the shell does when it was greeted: it becomes the carrier.
-fn script(word: &str) -> String {
-    let carrier = quoted(CARRIER);
-    format!(
-        "command -v python3 >/dev/null 2>&1 || {{ printf '{BEGIN}{word}:bare{END}'; IFS= read -r s; exit 127; }}\n\
-         exec python3 -I -S -c {carrier} {word}\n"
-    )
-}
-
-/// What the carrier is to start, as one line. It goes as input, so nothing of it stands among arguments.
-fn order(spec: &StartSpec, alone: Duration) -> String {
-    let (io, size) = match spec.io {
-        Io::Tty(size) => ("tty", size),
-        Io::Pipes(Stdin::Null) => ("null", spec.io.size()),
-        Io::Pipes(Stdin::Pipe) => ("pipe", spec.io.size()),
-    };
-    let order = json!({
-        "id": spec.id.to_string(),
-        "argv": spec.argv,
-        "env": spec.env,
-        "cwd": spec.cwd.to_string_lossy(),
-        "io": io,
-        "cols": size.cols(),
-        "rows": size.rows(),
-        "alone": alone.as_secs_f64(),
-    });
-    STANDARD.encode(order.to_string()) + "\n"
-}
-
-fn check(spec: &StartSpec) -> Result<(), StartError> {
-    let has_nul = |text: &String| text.contains('\0');
-    let is_bad_name = |name: &String| name.is_empty() || name.contains(['=', '\0']);
-    if spec.argv.is_empty() || spec.argv.iter().any(has_nul) {
-        return Err(start_error(
-            ErrorCode::InvalidArgument,
-            "an argument list is empty or holds a NUL character",
-        ));
-    }
-    match spec.env.iter().find(|(name, value)| is_bad_name(name) || has_nul(value)) {
-        Some((name, _)) => {
-            let message = format!("{name:?} cannot be a variable");
-            Err(start_error(ErrorCode::InvalidArgument, message))
-        }
-        None => Ok(()),
-    }
-}
-
 pub(super) async fn start(
     api: &Api,
     ledger: &Ledger,
@@ -94,8 +44,8 @@ pub(super) async fn start(
 ) -> Result<Started, StartError> {
     let (_none, unheld) =
         spec.ceilings.split(|_| Some("a sandbox's limits are those of its image".to_owned()))?;
-    check(&spec)?;
-    let greeting = Greeting::handing_over(script)?;
+    program::check(&spec)?;
+    let greeting = Greeting::handing_over(|word| program::script(CARRIER, word, &[]))?;
     let of_sandbox = |error: CallError| error.of_start("the sandbox");
     let (whose, name) = place.whose(spec.id);
     let (finder, there) = Place::awaited(api, &name, whose);
@@ -110,7 +60,7 @@ pub(super) async fn start(
     let unreachable = |error: CallError| error.of_start("the terminal");
     let connected = there.connect(spec.id, spec.io.size()).await;
     let mut link = connected.and_then(Link::new).map_err(unreachable)?;
-    let order = order(&spec, api.alone());
+    let order = program::order(&spec, api.alone());
     let greeted = greet(&mut link, greeting, spec.id, &order);
     let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
     let Greeted { pid, rest } = match greeted {

@@ -1,22 +1,16 @@
-//! What was typed and may not have been taken.
-//!
-//! # Invariants
-//! 1. Each byte has one offset, and is kept until the program is known to have taken it: typed again at its offset, it is
-//!    typed once.
+//! What was typed and may not have been taken, as lines, and who waits for it.
 
 use tokio::sync::oneshot;
 
 use super::lines;
+use crate::shared::typed;
 
 /// Input on its way.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
-    /// Where in the input `held` begins; before it everything was taken.
-    taken: u64,
-    held: Vec<u8>,
+    bytes: typed::Typed,
     /// Where the piece that is waited for ends, and who waits. One piece is typed after the other.
     waiting: Option<(u64, oneshot::Sender<()>)>,
-    closed_at: Option<u64>,
     /// Whether the offset at which it goes on is still to be learned.
     is_later: bool,
 }
@@ -30,37 +24,26 @@ impl Typed {
     /// So much of the input came, whoever typed it.
     pub(super) fn came(&mut self, offset: u64) {
         if std::mem::take(&mut self.is_later) {
-            self.taken = offset;
+            self.bytes.begin_at(offset);
         }
-    }
-
-    fn end(&self) -> u64 {
-        self.taken + self.held.len() as u64
     }
 
     /// The line that types this.
     pub(super) fn add(&mut self, bytes: &[u8], taken: oneshot::Sender<()>) -> String {
-        let at = self.end();
-        self.held.extend_from_slice(bytes);
-        self.waiting = Some((self.end(), taken));
+        let at = self.bytes.add(bytes);
+        self.waiting = Some((self.bytes.end(), taken));
         lines::input(at, bytes)
     }
 
     /// The line that closes the input.
     pub(super) fn close(&mut self) -> String {
-        let at = self.end();
-        self.closed_at = Some(at);
-        lines::end(at)
+        lines::end(self.bytes.close())
     }
 
     /// So much was taken.
     pub(super) fn taken(&mut self, offset: u64) {
-        let Some(more) = offset.checked_sub(self.taken).and_then(|more| usize::try_from(more).ok()) else {
-            return;
-        };
-        self.held.drain(..more.min(self.held.len()));
-        self.taken = offset;
-        if self.waiting.as_ref().is_some_and(|(end, _)| *end <= offset)
+        if self.bytes.taken(offset)
+            && self.waiting.as_ref().is_some_and(|(end, _)| *end <= offset)
             && let Some((_, taken)) = self.waiting.take()
         {
             let _nobody_waits = taken.send(());
@@ -69,7 +52,8 @@ impl Typed {
 
     /// The lines that type again what may not have arrived.
     pub(super) fn again(&self) -> String {
-        lines::input(self.taken, &self.held) + &self.closed_at.map(lines::end).unwrap_or_default()
+        let (at, bytes) = self.bytes.again();
+        lines::input(at, bytes) + &self.bytes.closed_at().map(lines::end).unwrap_or_default()
     }
 }
 

@@ -92,7 +92,7 @@ impl Greeting {
     }
 
     /// One whose shell does what `script` says of the word, instead of running the program.
-    #[cfg(feature = "blaxel")]
+    #[cfg(any(feature = "blaxel", feature = "ssh"))]
     pub(crate) fn handing_over(script: impl FnOnce(&str) -> String) -> Result<Self, StartError> {
         let word = any_word()?;
         let script = script(&word);

@@ -8,8 +8,12 @@ pub(crate) mod greeting;
 #[cfg(any(feature = "docker", feature = "herdr", feature = "ssh"))]
 pub(crate) mod here;
 pub(crate) mod look_after;
+#[cfg(any(feature = "blaxel", feature = "ssh"))]
+pub(crate) mod program;
 #[cfg(any(feature = "docker", feature = "remote", feature = "ssh"))]
 pub(crate) mod signals;
+#[cfg(any(feature = "blaxel", feature = "ssh"))]
+pub(crate) mod typed;
 
 use std::future::Future;
 

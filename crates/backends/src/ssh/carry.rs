@@ -11,16 +11,27 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use super::lasting;
 use crate::shared::carried::{REST_LIMIT, lost};
 use crate::shared::greeting::Ending;
 
 /// Bytes read at a time.
 const ROOM: usize = 64 << 10;
 
-/// Carries the streams of the client that `argv` starts, until it is over. `argv` is the word of the far shell, and the
-/// client with its arguments. What this gives is the status to exit with.
+/// What becomes of the program when its connection breaks, as the first argument says it.
+pub(super) const ENDS: &str = "ends";
+pub(super) const LASTS: &str = "lasts";
+
+/// Carries the streams of the client that `argv` starts, until it is over. `argv` is what becomes of a program whose
+/// connection breaks, the word of the far shell, what `lasting` needs besides, and the client with its arguments. What
+/// this gives is the status to exit with.
 pub(crate) fn carry(argv: &[String]) -> u8 {
-    match try_to(argv) {
+    let carried = make_transparent().and_then(|()| match argv {
+        [kind, rest @ ..] if kind == LASTS => lasting::carry(rest),
+        [kind, rest @ ..] if kind == ENDS => ending(rest),
+        _ => Err(io::Error::other("what becomes of the program is missing")),
+    });
+    match carried {
         Ok(Some(code)) => code,
         Ok(None) => lost(),
         Err(error) => {
@@ -31,15 +42,19 @@ pub(crate) fn carry(argv: &[String]) -> u8 {
     }
 }
 
-fn try_to(argv: &[String]) -> io::Result<Option<u8>> {
-    let [word, program, arguments @ ..] = argv else {
-        return Err(io::Error::other("the word or the client is missing"));
-    };
-    // Transparent from the first moment on: the client would make it so only some time after it connected.
+/// Makes our tty so from the first moment on: the client would only some time after it connected, or has none.
+fn make_transparent() -> io::Result<()> {
     if let Ok(mut modes) = tcgetattr(io::stdin()) {
         Termios::make_raw(&mut modes);
         tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
     }
+    Ok(())
+}
+
+fn ending(argv: &[String]) -> io::Result<Option<u8>> {
+    let [word, program, arguments @ ..] = argv else {
+        return Err(io::Error::other("the word or the client is missing"));
+    };
     let mut client = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn()?;
     let code = pump(&mut client, Ending::of(word));
     // It has ended, or holds a channel that nobody listens to.
@@ -49,7 +64,7 @@ fn try_to(argv: &[String]) -> io::Result<Option<u8>> {
 }
 
 /// Writes everything, also to what does not block: clients make their streams so, and ours are the same.
-fn write_all(mut out: impl Write + AsFd, mut bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_all(mut out: impl Write + AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(&out, bytes) {
             Ok(written) => bytes = &bytes[written..],

@@ -108,10 +108,14 @@ impl Control for SshControl {
 impl Drop for SshControl {
     fn drop(&mut self) {
         let (host, client, mark) = (Arc::clone(&self.host), self.client.clone(), self.mark.clone());
-        let nothing_left = self.fate.nothing_left();
+        let (nothing_left, mut exit) = (self.fate.nothing_left(), self.fate.exit());
         self.fate.spawn(async move {
-            if !nothing_left && let Err(error) = host.look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
-                tracing::warn!(mark, %error, "the processes there may not have ended");
+            if !nothing_left {
+                if let Err(error) = host.look_after(&mark, &["kill", "0"], SCRIPT_LIMIT).await {
+                    tracing::warn!(mark, %error, "the processes there may not have ended");
+                }
+                // A carrier there is told to leave by the one here that heard of the end.
+                let _anyway = tokio::time::timeout(END_LIMIT, exit.wait_for(Option::is_some)).await;
             }
             client.end().await;
         });

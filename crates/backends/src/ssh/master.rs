@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, OnceCell};
 
-use super::{ByName, Client, host_of};
+use super::{ByName, Client, Patience, host_of};
 use crate::shared::{clients, look_after, start_error};
 
 /// How long a connection may take, jumps and logins included.
@@ -95,6 +95,7 @@ impl Hosts {
             client: self.client.clone(),
             directory: Arc::clone(&self.directory),
             master: Mutex::default(),
+            is_bare: OnceLock::new(),
         })
     }
 
@@ -114,6 +115,8 @@ pub(super) struct Host {
     client: Client,
     directory: Directory,
     master: Mutex<Option<Master>>,
+    /// Known to have nothing that carries programs.
+    is_bare: OnceLock<()>,
 }
 
 struct Master {
@@ -146,6 +149,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The command of a client that opens a channel of its own connection when this one does not stand any more.
+    pub(super) fn lasting_client(&self) -> Vec<String> {
+        let mut argv = self.client(false);
+        argv.splice(1..1, ["-o".to_owned(), "ConnectTimeout=20".to_owned()]);
+        argv
+    }
+
     /// The command of a client that opens a channel; the far command line is to follow.
     pub(super) fn client(&self, tty: bool) -> Vec<String> {
         let mut argv = self.base.clone();
@@ -183,6 +193,22 @@ impl Connection {
 impl Host {
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How long a connection that broke is tried to be had again.
+    pub(super) fn patience(&self) -> Patience {
+        self.client.patience
+    }
+
+    pub(super) fn is_bare(&self) -> bool {
+        self.is_bare.get().is_some()
+    }
+
+    /// Nothing there carries programs: they end with their connection.
+    pub(super) fn found_bare(&self) {
+        if self.is_bare.set(()).is_ok() {
+            tracing::info!(host = self.name, "no python3 is found there: programs end with their connection");
+        }
     }
 
     /// The command of the process that carries the streams of a client.
@@ -265,6 +291,7 @@ impl Host {
             Err(_) => return Err(refused(format!("no connection within {CONNECT_LIMIT:?}"))),
         }
         // Both pipes are read to their ends, so that the client never stops at a full one.
+        let (host, patience) = (self.name.clone(), self.patience().0);
         tokio::spawn(async move {
             let (mut output, mut errors) = (output, errors);
             let mut nowhere = tokio::io::sink();
@@ -272,6 +299,11 @@ impl Host {
             let _ended = tokio::join!(
                 tokio::io::copy(&mut output, &mut nowhere),
                 tokio::io::copy(&mut errors, &mut elsewhere)
+            );
+            tracing::warn!(
+                host,
+                ?patience,
+                "the connection broke; programs that are carried there are come back to"
             );
         });
         Ok(Master { process: Process::Ours(process), connection })

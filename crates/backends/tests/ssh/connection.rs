@@ -1,6 +1,7 @@
 //! Whom we talk to, and how often.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptyard_core::{ErrorCode, TerminalId};
 use ptyard_terminal::backend::{Backend, Io, StartSpec, Stdin};
@@ -9,11 +10,14 @@ use ptyard_testkit::places::ssh::{HOST, STRANGER, SshServer};
 use crate::hosts;
 
 fn spec(argv: &[&str]) -> StartSpec {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).unwrap();
+    let id = TerminalId::from_bits(u128::from_ne_bytes(random));
     StartSpec {
-        id: TerminalId::from_bits(u128::from(std::process::id())),
+        id,
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         cwd: Default::default(),
-        env: Default::default(),
+        env: [("PTYARD_TERMINAL".to_owned(), id.to_string())].into(),
         io: Io::Pipes(Stdin::Null),
         ceilings: Default::default(),
         title: None,
@@ -49,4 +53,7 @@ async fn several_programs_share_one_connection() {
     let log = server.log();
     let logins = log.lines().filter(|line| line.contains("Accepted publickey")).count();
     assert_eq!(logins, 1, "{log}");
+    for mut program in programs {
+        assert_eq!(program.control.kill(Duration::ZERO).await.found, 1);
+    }
 }

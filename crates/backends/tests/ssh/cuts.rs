@@ -109,7 +109,8 @@ async fn cut_after(server: &SshServer, pieces: usize) -> bool {
     let backend = Arc::new(configured(server.configuration_through(network.port))).at(HOST).unwrap();
     let id = TerminalId::from_bits((u128::from(std::process::id()) << 64) | (pieces as u128));
     let mark = format!("cut-{id}");
-    let script = "echo first; read -r x; echo last-$x; exit 3";
+    // Nothing ends it but its own end, or whoever ends it.
+    let script = "trap '' HUP; echo first; read -r x || sleep 600; echo last-$x; exit 3";
     let spec = StartSpec {
         id,
         argv: ["sh", "-c", script, &mark].map(str::to_owned).to_vec(),

@@ -15,7 +15,7 @@ pub enum Source {
     Exit,
     /// The program's own report on the terminal (OSC 7501).
     Native,
-    /// A hook that the program runs, or a place that watches the agent itself.
+    /// A hook that the program runs, the events of a server of its own, or a place that watches the agent itself.
     Hook,
     /// The title or the progress report of the window.
     Title,

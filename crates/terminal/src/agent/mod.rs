@@ -133,7 +133,7 @@ pub struct Mail {
     pub text: String,
 }
 
-/// What a hook of the agent said.
+/// What a hook of the agent said, or a server of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hooked {
     /// What the agent does.

@@ -21,6 +21,7 @@ pub struct SshServer {
     process: Child,
     port: u16,
     directory: tempfile::TempDir,
+    only: Option<PathBuf>,
 }
 
 impl SshServer {
@@ -30,6 +31,27 @@ impl SshServer {
     /// When its files cannot be written.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts one whose programs find these and nothing else on their `PATH`.
+    ///
+    /// # Panics
+    /// When its files cannot be written.
+    #[must_use]
+    pub fn start_with_only(programs: &[&str]) -> Option<Self> {
+        let directory = tempfile::Builder::new().prefix("ptyard-only").tempdir().expect("a directory").keep();
+        for program in programs {
+            let found = ["/bin", "/usr/bin"].iter().map(|place| Path::new(place).join(program));
+            let found = found.into_iter().find(|path| path.exists()).expect("a program");
+            std::os::unix::fs::symlink(found, directory.join(program)).expect("a link");
+        }
+        let mut server = Self::start_with(&format!(" PATH={}", directory.display()))?;
+        server.only = Some(directory);
+        Some(server)
+    }
+
+    fn start_with(variables: &str) -> Option<Self> {
         let sshd =
             ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
         let Some(sshd) = sshd else { return skip("there is no sshd") };
@@ -52,7 +74,7 @@ impl SshServer {
         let server = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
              PasswordAuthentication no\nPidFile none\nPermitRootLogin yes\nMaxSessions 64\nMaxStartups 100\n\
-             PrintMotd no\nPrintLastLog no\nSetEnv HOME={}\n",
+             PrintMotd no\nPrintLastLog no\nSetEnv HOME={}{variables}\n",
             path("host").display(),
             path("authorized").display(),
             // Start-up files of a person may print, and take their time.
@@ -70,7 +92,7 @@ impl SshServer {
             Ok(process) => process,
             Err(error) => return skip(&format!("sshd cannot be started: {error}")),
         };
-        let mut server = Self { process, port, directory };
+        let mut server = Self { process, port, directory, only: None };
         let give_up = Instant::now() + START_LIMIT;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = server.process.try_wait();
@@ -133,6 +155,12 @@ impl SshServer {
         self.path("bin")
     }
 
+    /// The home of its programs, which is nobody else's.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
     /// What it said.
     #[must_use]
     pub fn log(&self) -> String {
@@ -175,5 +203,8 @@ impl Drop for SshServer {
         self.cut();
         let _gone = self.process.kill();
         let _ended = self.process.wait();
+        if let Some(only) = &self.only {
+            let _gone = std::fs::remove_dir_all(only);
+        }
     }
 }
