@@ -9,28 +9,27 @@
 //! 1. Output that was not passed on is not acknowledged; what was, is never passed on again.
 //! 2. What waits is bounded: output by what the carrier there sends unacknowledged, input by [`INPUT_ROOM`].
 
+mod link;
+mod streams;
+
 use std::collections::VecDeque;
 use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
-use ptyard_core::{ErrorCode, Size};
+use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::StartError;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::termios::tcgetwinsize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::carry::write_all;
 use super::frames::{self, Frame};
 use crate::shared::carried::REST_LIMIT;
 use crate::shared::greeting::{Greeting, Said, find};
 use crate::shared::program;
 use crate::shared::typed::Typed;
+
+use link::{Link, complaints};
+use streams::{Streams, resize, room};
 
 /// What carries the bytes of a program there.
 pub(super) const CARRIER: &str = include_str!("carrier.py");
@@ -45,17 +44,11 @@ const ROOM: usize = 64 << 10;
 /// Most input that waits to be taken, in bytes; of more, nothing is read.
 const INPUT_ROOM: usize = 64 << 10;
 
-/// Pieces of output that wait to be written.
-const PIECES: usize = 4;
-
 /// Most output that came and was not handed on, in bytes; beyond that the channel is not read.
 const MOST_QUEUED: usize = 8 << 20;
 
 /// After so much output the carrier there is told that it has arrived, in bytes. It goes on for sixteen times as much.
 const ARRIVED_EVERY: u64 = 64 << 10;
-
-/// Most that is read of what a client says about a failure, in bytes.
-const MOST_SAID: u64 = 8 << 10;
 
 /// How often it is told so without any, so that it knows that we are there.
 const BEAT: Duration = Duration::from_secs(10);
@@ -66,9 +59,6 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(60);
 /// The pause behind the first try; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// How long a channel may take to end when it is left.
-const LEAVE_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long it may take to come back for that, when the channel broke in that very moment.
 const LEAVE_AGAIN_LIMIT: Duration = Duration::from_secs(15);
@@ -125,43 +115,6 @@ enum Over {
     Broken,
 }
 
-/// A channel.
-struct Link {
-    client: Child,
-    mouth: ChildStdin,
-    ear: ChildStdout,
-    errors: Option<ChildStderr>,
-    /// What came and is no whole frame yet.
-    come: Vec<u8>,
-    /// What is to be said.
-    out: Vec<u8>,
-}
-
-impl Link {
-    fn open(client: &[String], command: &str, errors: Stdio) -> io::Result<Self> {
-        let [program, arguments @ ..] = client else { return Err(io::Error::other("the client is missing")) };
-        let mut client = Command::new(program);
-        client.args(arguments).arg(command).kill_on_drop(true);
-        let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).spawn()?;
-        let (Some(mouth), Some(ear)) = (client.stdin.take(), client.stdout.take()) else {
-            return Err(io::Error::other("the client has no streams"));
-        };
-        let errors = client.stderr.take();
-        Ok(Self { client, mouth, ear, errors, come: Vec::new(), out: Vec::new() })
-    }
-
-    /// Lets the carrier there leave; whether it heard of it.
-    async fn leave(mut self) -> bool {
-        frames::leave(&mut self.out);
-        let leaving = async {
-            self.mouth.write_all(&self.out).await?;
-            drop(self.mouth);
-            self.client.wait().await
-        };
-        matches!(timeout(LEAVE_LIMIT, leaving).await, Ok(Ok(status)) if status.success())
-    }
-}
-
 /// Why there is no channel to the carrier there.
 enum Missing {
     /// The carrier is not there any more.
@@ -179,70 +132,6 @@ impl From<io::Error> for Missing {
 impl From<StartError> for Missing {
     fn from(_: StartError) -> Self {
         Self::Connection
-    }
-}
-
-/// The streams of this process.
-struct Streams {
-    /// What was typed; closed where the input ends.
-    input: mpsc::Receiver<Vec<u8>>,
-    resized: Signal,
-    pieces: mpsc::Sender<Vec<u8>>,
-    /// How much was handed on to be printed, in bytes, and how much of that is.
-    handed: u64,
-    printed: watch::Receiver<u64>,
-}
-
-impl Streams {
-    fn new() -> io::Result<Self> {
-        let resized = signal(SignalKind::window_change())?;
-        let (typed, input) = mpsc::channel(PIECES);
-        let (pieces, to_print) = mpsc::channel(PIECES);
-        let (print, printed) = watch::channel(0);
-        // Both block, and nothing else may wait for that.
-        std::thread::spawn(move || type_in(&typed));
-        std::thread::spawn(move || print_out(to_print, &print));
-        Ok(Self { input, resized, pieces, handed: 0, printed })
-    }
-
-    async fn print(&mut self, bytes: Vec<u8>) {
-        self.handed += bytes.len() as u64;
-        // When nobody takes it any more, `printed` says so.
-        let _unheard = self.pieces.send(bytes).await;
-    }
-
-    /// Waits until all is printed; whether it is.
-    async fn all_printed(&mut self) -> bool {
-        let handed = self.handed;
-        self.printed.wait_for(|printed| *printed >= handed).await.is_ok()
-    }
-}
-
-/// Reads what is typed, until it ends.
-fn type_in(typed: &mpsc::Sender<Vec<u8>>) {
-    let mut room = vec![0; ROOM];
-    let input = io::stdin();
-    loop {
-        let read = match rustix::io::read(&input, &mut room) {
-            Ok(read @ 1..) => read,
-            Err(Errno::INTR) => continue,
-            Err(Errno::AGAIN) if poll(&mut [PollFd::new(&input, PollFlags::IN)], None).is_ok() => continue,
-            _ => return,
-        };
-        if typed.blocking_send(room[..read].to_vec()).is_err() {
-            return;
-        }
-    }
-}
-
-/// Prints what is handed on, until nobody takes it.
-fn print_out(mut pieces: mpsc::Receiver<Vec<u8>>, print: &watch::Sender<u64>) {
-    let mut stdout = io::stdout().lock();
-    while let Some(piece) = pieces.blocking_recv() {
-        if write_all(&mut stdout, &piece).is_err() {
-            return;
-        }
-        print.send_modify(|printed| *printed += piece.len() as u64);
     }
 }
 
@@ -456,30 +345,6 @@ impl<'a> Carrying<'a> {
             self.streams.print(piece).await;
         }
         self.streams.all_printed().await
-    }
-}
-
-/// Waits until a piece can be handed on, or nobody takes it.
-async fn room(pieces: &mpsc::Sender<Vec<u8>>) {
-    let _unheard = pieces.reserve().await;
-}
-
-/// What a client says about a failure, as far as it is read: it never stops at a full pipe.
-async fn complaints(errors: Option<ChildStderr>) -> Vec<u8> {
-    let mut said = Vec::new();
-    if let Some(mut errors) = errors {
-        let _broken = (&mut errors).take(MOST_SAID).read_to_end(&mut said).await;
-        let _broken = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
-    }
-    said
-}
-
-/// Says how large our tty is, where there is one.
-fn resize(out: &mut Vec<u8>) {
-    let size = tcgetwinsize(io::stdin()).ok();
-    let size = size.and_then(|size| Size::new(size.ws_col.into(), size.ws_row.into()).ok());
-    if let Some(size) = size {
-        frames::size(out, size);
     }
 }
 
