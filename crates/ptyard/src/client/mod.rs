@@ -33,6 +33,9 @@ pub use error::ClientError;
 pub use events::Events;
 pub use stream::{InputSink, OutputStream, StreamItem, Typing};
 
+/// Connections that may end, one after the other, before one takes a request.
+const MOST_CONNECTIONS: usize = 3;
+
 /// A connection to a server whose protocol is ours.
 #[derive(Debug)]
 pub struct Client {
@@ -126,22 +129,23 @@ impl Client {
         &mut self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, ClientError> {
-        if let Err(broken) = self.sender.ready().await {
-            self.renew(broken).await?;
-        }
-        for _ in 0..2 {
+        for _ in 0..MOST_CONNECTIONS {
             // Also a connection that just answered takes the next request only when it has read the whole reply.
-            self.sender.ready().await?;
-            let mut broken = match self.sender.try_send_request(request).await {
-                Ok(reply) => return Ok(reply),
+            let broken = match self.sender.ready().await {
+                Ok(()) => match self.sender.try_send_request(request).await {
+                    Ok(reply) => return Ok(reply),
+                    Err(mut broken) => {
+                        // A request that comes back was not sent.
+                        let unsent = broken.take_message();
+                        let broken = broken.into_error();
+                        let Some(unsent) = unsent else { return Err(broken.into()) };
+                        request = unsent;
+                        broken
+                    }
+                },
                 Err(broken) => broken,
             };
-            // A request that comes back was not sent.
-            let unsent = broken.take_message();
-            let broken = broken.into_error();
-            let Some(unsent) = unsent else { return Err(broken.into()) };
             self.renew(broken).await?;
-            request = unsent;
         }
         Err(ClientError::Broken("each connection ends before it takes a request".to_owned()))
     }

@@ -88,11 +88,6 @@ impl Actor {
             attended.seen.printed = end;
         }
         attended.judge.look(&view, offset, now);
-        if attended.machine.waits_for_enter()
-            && let Some(pasted) = &mut attended.pasted
-        {
-            pasted.waits_for_enter(&attended.judge.verdict(now).composer, &view);
-        }
         attended.seen.view = Some(view);
         attended.seen.offset = offset;
         self.tell_verdict(now);
@@ -103,8 +98,14 @@ impl Actor {
         let Some(attended) = &mut self.attended else { return };
         let verdict = attended.judge.verdict(now);
         attended.clocks.verdict = verdict.until.filter(|until| *until > now);
-        let sight = match (&attended.pasted, &attended.seen.view) {
-            (Some(pasted), Some(view)) => pasted.sight(&verdict.composer, view),
+        let waits_for_enter = attended.machine.waits_for_enter();
+        let sight = match (&mut attended.pasted, &attended.seen.view) {
+            (Some(pasted), Some(view)) => {
+                if waits_for_enter {
+                    pasted.waits_for_enter(&verdict.composer, view);
+                }
+                pasted.sight(&verdict.composer, view)
+            }
             _ => sight::plain(&verdict.composer),
         };
         if matches!(sight, Sight::Ours(_)) {
