@@ -17,82 +17,38 @@ def say(line):
     write(b"~%08x %s\n" % (zlib.adler32(line), line))
 
 
-class Carrier:
+class Carrier(Carried):
     def __init__(self, pid, source, sink, is_tty, lines):
-        self.pid, self.source, self.sink, self.is_tty, self.lines = pid, source, sink, is_tty, lines
-        self.held, self.base, self.acked = bytearray(), 0, 0  # Output from this offset on, and up to where it has arrived.
-        self.typed, self.taken, self.close_at = b"", 0, None  # Input that the program has yet to take, and how much it took.
+        super().__init__(pid, source, sink, is_tty)
+        self.lines = lines
+        self.acked = 0  # Up to where output has arrived.
         self.asked = 0  # The number of the last question.
-        self.exit = self.closed = None  # The lines that tell so, with the offset behind which they stand.
+        self.shut = None  # The line that tells the end of the output; that of the program stands in `exit`.
 
-    def end(self):
-        return self.base + len(self.held)
-
-    def print(self, start):
+    def printed(self, start):
         for at in range(start, self.end(), PIECE):
             piece = self.held[at - self.base:at - self.base + PIECE]
             say(b"o %d %s" % (at, base64.b64encode(piece)))
 
-    def status(self):
+    def stands(self):
         say(b"s %d %d %d %d" % (self.end(), self.taken, self.taken + len(self.typed), self.asked))
 
     def again(self, start):
-        self.print(max(start, self.base))
-        for line in (self.exit, self.closed):
+        self.printed(max(start, self.base))
+        for line in (self.exit, self.shut):
             if line:
                 say(line)
 
-    def read(self, most):
-        """Reads once; whether there may be more at once."""
-        try:
-            data = os.read(self.source, most)
-        except BlockingIOError:
-            return False
-        except OSError:
-            data = b""
-        if not data:
-            os.close(self.source)
-            self.source = -1
-            self.closed = b"f %d" % self.end()
-            say(self.closed)
-            return False
-        start = self.end()
-        self.held += data
-        self.print(start)
-        return True
+    def closed(self):
+        self.shut = b"f %d" % self.end()
+        say(self.shut)
 
-    def reap(self):
-        if self.exit:
-            return
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid == 0:
-            return
-        # What it printed comes first; what others print meanwhile cannot hold this up for long.
-        for _ in range(64):
-            if self.source < 0 or not self.read(65536):
-                break
-        ended = (b"c %d" % os.WEXITSTATUS(status)) if os.WIFEXITED(status) else (b"k %d" % os.WTERMSIG(status))
+    def ended(self, how):
         # The end of the output may have been told by then, and stands behind this one when it is told again.
-        self.exit = b"x %d %s" % (self.end(), ended)
+        self.exit = b"x %d %s" % (self.end(), how)
         say(self.exit)
-        if self.closed:
-            say(self.closed)
-
-    def write(self):
-        try:
-            count = os.write(self.sink, self.typed) if self.typed else 0
-        except BlockingIOError:
-            return
-        except OSError:
-            count = len(self.typed)  # Nobody reads it any more.
-        self.typed = self.typed[count:]
-        self.taken += count
-        if self.close_at == self.taken:
-            os.close(self.sink)
-            self.sink = -1
-            self.close_at = None
-        if count:
-            self.status()
+        if self.shut:
+            say(self.shut)
 
     def hear(self, line):
         words = line.split()
@@ -108,31 +64,27 @@ class Carrier:
             self.again(int(rest[1]))
         elif kind == b"q":
             self.asked = int(rest[0])
-            self.status()
+            self.stands()
         elif kind == b"i":
             at, data = int(rest[0]), base64.b64decode(rest[1])
             behind = self.taken + len(self.typed)
             if self.sink < 0:
                 self.taken = max(self.taken, at + len(data))
-                self.status()
+                self.stands()
             elif at <= behind < at + len(data):
                 self.typed += data[behind - at:]
                 self.write()
             else:
-                self.status()
+                self.stands()
         elif kind == b"e":
             if self.sink >= 0 and not self.is_tty:
                 self.close_at = int(rest[0])
                 self.write()
-            self.status()
+            self.stands()
         elif kind == b"w" and self.is_tty and self.source >= 0:
             resize(self.source, rest[0], rest[1])
         elif kind == b"z":
             sys.exit(0)
-
-    def leave_nothing(self, mark):
-        # The number of a session that is gone may be another's.
-        leave_nothing(mark, None if self.exit else self.pid)
 
     def carry(self, woken, mark, alone):
         """Until it is told to leave, the terminal is gone, or nothing was heard for so many seconds: nobody comes back."""
@@ -171,11 +123,7 @@ tty.setraw(0, termios.TCSANOW)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 tell("ready:%d" % os.getpid())
 spec, lines = order()
-woken, wakes = os.pipe()
-os.set_blocking(woken, False)
-os.set_blocking(wakes, False)
-signal.signal(signal.SIGCHLD, lambda *_: None)
-signal.set_wakeup_fd(wakes)
+woken = alarm()
 pid, source, sink, is_tty = start(spec)
 tell("pid:%d" % pid)
 tell("go")

@@ -1,6 +1,6 @@
 # Runs one program on a terminal or on pipes of its own, for a carrier that stands behind this: what to run comes as a
 # line of input, and what is to be said before the program runs is said as `greeting.rs` has it. The carrier defines
-# `linger`, which is called behind the word that the program does not start.
+# `linger`, which is called behind the word that the program does not start, and how a `Carried` program is told of.
 import base64, errno, fcntl, json, os, select, signal, struct, sys, termios, time
 
 word = sys.argv[1]
@@ -140,3 +140,77 @@ def leave_nothing(mark, session):
         time.sleep(0.05)
 
 
+def alarm():
+    """Where it can be read that a child ended."""
+    woken, wakes = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes)
+    return woken
+
+
+class Carried:
+    """A program that runs: its output, its input, and how it ended. A carrier tells what became of them: `printed` and
+    `closed` of output, `stands` of input, `ended` of the program."""
+
+    def __init__(self, pid, source, sink, is_tty):
+        self.pid, self.source, self.sink, self.is_tty = pid, source, sink, is_tty
+        self.held, self.base = bytearray(), 0  # Output from this offset on.
+        self.typed, self.taken, self.close_at = b"", 0, None  # Input that the program has yet to take, and how much it took.
+        self.exit = None  # How the program ended, and behind how much output.
+
+    def end(self):
+        return self.base + len(self.held)
+
+    def read(self, most):
+        """Reads once; whether there may be more at once."""
+        try:
+            data = os.read(self.source, most)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            os.close(self.source)
+            self.source = -1
+            self.closed()
+            return False
+        start = self.end()
+        self.held += data
+        self.printed(start)
+        return True
+
+    def reap(self):
+        if self.exit:
+            return
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid == 0:
+            return
+        # What it printed comes first; what others print meanwhile cannot hold this up for long.
+        for _ in range(64):
+            if self.source < 0 or not self.read(65536):
+                break
+        self.ended((b"c %d" % os.WEXITSTATUS(status)) if os.WIFEXITED(status) else (b"k %d" % os.WTERMSIG(status)))
+
+    def write(self):
+        if self.sink < 0:
+            return
+        try:
+            count = os.write(self.sink, self.typed) if self.typed else 0
+        except BlockingIOError:
+            return
+        except OSError:
+            count = len(self.typed)  # Nobody reads it any more.
+        self.typed = self.typed[count:]
+        self.taken += count
+        if self.close_at == self.taken:
+            os.close(self.sink)
+            self.sink = -1
+            self.close_at = None
+        if count:
+            self.stands()
+
+    def leave_nothing(self, mark):
+        # The number of a session that is gone may be another's.
+        leave_nothing(mark, None if self.exit else self.pid)

@@ -45,21 +45,16 @@ def come_back():
     relay(line)
 
 
-class Carrier:
+class Carrier(Carried):
     def __init__(self, pid, source, sink, is_tty, line):
-        self.pid, self.source, self.sink, self.is_tty, self.line = pid, source, sink, is_tty, line
-        self.held, self.base = bytearray(), 0  # Output from this offset on: before it all has arrived.
-        self.typed, self.taken, self.close_at = b"", 0, None  # Input that the program has yet to take, and how much it took.
-        self.exit = None  # How the program ended, and behind how much output.
+        super().__init__(pid, source, sink, is_tty)  # Before what is held all has arrived.
+        self.line = line
         self.is_known = False  # Whether somebody who is connected has said that the start was heard of.
         self.begin()
 
     def begin(self):
         self.sent = None  # Up to where this connection was given output; nothing before it has said what it has.
         self.out, self.come, self.told = bytearray(), b"", set()
-
-    def end(self):
-        return self.base + len(self.held)
 
     def arrived(self, have):
         if self.base < have <= self.end():
@@ -84,57 +79,20 @@ class Carrier:
         if self.source < 0 and self.sent == self.end():
             self.tell_once(b"f", self.sent)
 
-    def read(self, most):
-        """Reads once; whether there may be more at once."""
-        try:
-            data = os.read(self.source, most)
-        except BlockingIOError:
-            return False
-        except OSError:
-            data = b""
-        if not data:
-            os.close(self.source)
-            self.source = -1
-            return False
-        self.held += data
-        return True
-
     def read_all(self):
         # A terminal gives 4 KiB at a time; what there is goes together.
         while len(self.held) < ROOM and self.read(min(PIECE, ROOM - len(self.held))):
             if self.sent is not None and self.end() - self.sent >= PIECE:
                 return
 
-    def reap(self):
-        if self.exit:
-            return
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid == 0:
-            return
-        # What it printed comes first; what others print meanwhile cannot hold this up for long.
-        for _ in range(64):
-            if self.source < 0 or not self.read(65536):
-                break
-        ended = (b"c %d" % os.WEXITSTATUS(status)) if os.WIFEXITED(status) else (b"k %d" % os.WTERMSIG(status))
-        self.exit = self.end(), ended
+    def printed(self, start):
+        pass  # It is told as far as the connection takes it.
 
-    def write(self):
-        if self.sink < 0:
-            return
-        try:
-            count = os.write(self.sink, self.typed) if self.typed else 0
-        except BlockingIOError:
-            return
-        except OSError:
-            count = len(self.typed)  # Nobody reads it any more.
-        self.typed = self.typed[count:]
-        self.taken += count
-        if self.close_at == self.taken:
-            os.close(self.sink)
-            self.sink = -1
-            self.close_at = None
-        if count:
-            self.stands()
+    def closed(self):
+        pass
+
+    def ended(self, how):
+        self.exit = self.end(), how
 
     def stands(self):
         if self.sent is not None:
@@ -179,10 +137,6 @@ class Carrier:
         self.line.close()
         self.line = None
         self.begin()
-
-    def leave_nothing(self, mark):
-        # The number of a session that is gone may be another's.
-        leave_nothing(mark, None if self.exit else self.pid)
 
     def carry(self, woken, listener, mark, alone):
         """Until it is told to leave, or nothing was heard for so many seconds: nobody comes back."""
@@ -234,11 +188,7 @@ class Carrier:
 def run(spec, listener, line):
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    woken, wakes = os.pipe()
-    os.set_blocking(woken, False)
-    os.set_blocking(wakes, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wakes)
+    woken = alarm()
     pid, source, sink, is_tty = start(spec)
     mark = b"PTYARD_TERMINAL=" + spec["id"].encode()
     carrier = Carrier(pid, source, sink, is_tty, line)
