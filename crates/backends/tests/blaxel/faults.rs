@@ -267,10 +267,10 @@ async fn what_had_no_effect_is_done_again() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = BlaxelServer::start().await;
     let refused = [
-        ("POST /v0/sandboxes", 401, ErrorCode::BackendUnreachable),
+        ("POST /v0/sandboxes", 401, ErrorCode::BackendUnauthorized),
         ("POST /v0/sandboxes", 404, ErrorCode::PlaceNotFound),
         ("POST /v0/sandboxes", 409, ErrorCode::SpawnFailed),
-        ("/terminal/ws", 401, ErrorCode::BackendUnreachable),
+        ("/terminal/ws", 401, ErrorCode::BackendUnauthorized),
         ("/terminal/ws", 404, ErrorCode::PlaceNotFound),
         ("/terminal/ws", 429, ErrorCode::BackendUnreachable),
         ("/terminal/ws", 503, ErrorCode::BackendUnreachable),
@@ -302,11 +302,17 @@ async fn a_key_that_is_missing_or_wrong_is_told_in_one_line_and_never_shown() {
         }));
         soon("an answer", blaxel.version()).await
     };
-    let missing = ask(Some("ws"), None).await.unwrap_err().to_string();
+    let missing = ask(Some("ws"), None).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::BackendNotSetUp);
+    let missing = missing.to_string();
     assert_eq!(missing, "BL_API_KEY is not set and /nonexistent/.config/ptyard/blaxel.key does not exist");
-    let nowhere = ask(None, Some("right")).await.unwrap_err().to_string();
+    let nowhere = ask(None, Some("right")).await.unwrap_err();
+    assert_eq!(nowhere.code, ErrorCode::BackendNotSetUp);
+    let nowhere = nowhere.to_string();
     assert_eq!(nowhere, "BL_WORKSPACE is not set: it names the workspace that the key is for");
-    let wrong = ask(Some("ws"), Some("wrongwrong")).await.unwrap_err().to_string();
+    let wrong = ask(Some("ws"), Some("wrongwrong")).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BackendUnauthorized);
+    let wrong = wrong.to_string();
     assert!(wrong.contains("invalid API key (401)") && !wrong.contains('\n'), "{wrong}");
     assert!(!wrong.contains("wrongwrong"), "{wrong}");
     let right = soon("an answer", backend(&server).version()).await.unwrap();
