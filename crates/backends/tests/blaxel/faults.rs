@@ -85,6 +85,21 @@ async fn pieces_that_the_vendor_drops_are_had_again() {
 }
 
 #[tokio::test]
+async fn the_last_word_of_a_program_is_had_again_when_it_was_dropped() {
+    let server = BlaxelServer::start().await;
+    let script = "stty raw -echo; printf abc; head -c 1 >/dev/null; exit 3";
+    let mut started = start(&server, script, TTY).await.unwrap();
+    read_until(&mut started, "abc").await;
+    // Nothing comes behind it by which it would be missed.
+    server.fail(|faults| faults.drop_with = Some(" x 3 c 3\n"));
+    type_in(&mut started, b"x").await.unwrap();
+    assert_eq!(finish(&mut started).await, (String::new(), Exit::exited(3)));
+    server.fail(|faults| assert_eq!(faults.drop_with, None, "it was dropped"));
+    drop(started);
+    nothing_is_left(&server, 0).await;
+}
+
+#[tokio::test]
 async fn a_socket_that_is_cut_before_any_message_is_no_start_or_goes_on_exactly() {
     let server = BlaxelServer::start().await;
     let want: String = (0..40).map(|n| format!("{n} ")).collect();
