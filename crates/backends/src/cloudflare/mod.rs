@@ -23,11 +23,9 @@ mod api;
 mod events;
 mod follow;
 mod gate;
-mod line;
 mod place;
 mod settings;
 mod start;
-mod typist;
 
 use std::path::PathBuf;
 use std::sync::Arc;

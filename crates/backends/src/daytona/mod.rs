@@ -24,7 +24,6 @@ mod place;
 mod settings;
 mod start;
 mod toolbox;
-mod typist;
 
 use std::path::PathBuf;
 use std::sync::Arc;

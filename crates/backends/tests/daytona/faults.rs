@@ -75,6 +75,23 @@ async fn a_terminal_is_joined_again_and_the_gap_is_told() {
 }
 
 #[tokio::test]
+async fn what_was_typed_before_the_connection_broke_is_not_typed_again_and_that_is_told() {
+    let server = DaytonaServer::start().await;
+    let script = "stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null; printf .; sleep 600";
+    let mut started = start(&server, script, TTY).await.unwrap();
+    read_until(&mut started, "ready").await;
+    type_in(&mut started, b"a").await.unwrap();
+    assert_eq!(read_until(&mut started, "a").await, "a");
+    server.cut();
+    read_until(&mut started, GAP).await;
+    // That it arrived is shown by the program; the connection did not say so in time.
+    let error = type_in(&mut started, b"b").await.unwrap_err();
+    assert!(error.to_string().contains("may not have arrived"), "{error}");
+    type_in(&mut started, b"bc").await.unwrap();
+    assert!(read_until(&mut started, ".").await.ends_with("bc."));
+}
+
+#[tokio::test]
 async fn an_end_that_nobody_heard_is_said_again() {
     let server = DaytonaServer::start().await;
     for io in [TTY, PIPES, PIPES_WITH_STDIN] {
