@@ -313,3 +313,30 @@ async fn a_viewer_is_first_shown_what_stands_there() {
     assert!(String::from_utf8_lossy(&first).contains("shown-42"), "{first:?}");
     site.close().await;
 }
+
+#[tokio::test]
+async fn the_last_answer_is_what_was_said_to_the_last_words() {
+    let site = site();
+    let id = session(&site, "last").await;
+    until_status(&site, &id, "idle").await;
+    let output = async |mode: &str| {
+        let told = get(&site, &format!("/terminals/{id}/output?mode={mode}")).await;
+        assert_eq!(told["mode"], mode);
+        told["output"].as_str().unwrap().to_owned()
+    };
+    for number in [41, 42] {
+        let words = format!("/terminals/{id}/input?message=echo%20answer-$(({number}%2B0))");
+        assert_eq!(call(&site, Method::POST, &words).await.0, 200);
+        until_status(&site, &id, "completed").await;
+        let last = output("last").await;
+        assert_eq!(
+            (last.matches("answer-").count(), last.contains(&format!("answer-{number}"))),
+            (1, true),
+            "{last}"
+        );
+    }
+    let full = output("full").await;
+    assert!(full.contains("answer-41") && full.contains("answer-42"), "{full}");
+    assert_eq!(call(&site, Method::GET, &format!("/terminals/{id}/output?mode=most")).await.0, 422);
+    site.close().await;
+}
