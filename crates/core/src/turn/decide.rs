@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::attempt::Epoch;
 use super::event::{Effect, Foreground};
 use super::evidence::{Position, Rule, Source};
 use super::machine::{Life, Reported, TurnMachine};
@@ -157,6 +158,14 @@ impl TurnMachine {
         matches!(self.stage, Stage::Written(_) | Stage::HumanWrote)
             || self.draft.is_some()
             || self.is_unsettled
+            || self.shell_may_become_the_agent()
+    }
+
+    /// Whether the shell in the foreground may be one that starts the agent and becomes it: no turn has been yet. Later it is
+    /// what is left of an agent that is gone, and what comes after it is somebody else's.
+    #[must_use]
+    pub fn shell_may_become_the_agent(&self) -> bool {
+        self.life == Life::Running && self.foreground == Foreground::Shell && self.epoch == Epoch::default()
     }
 
     /// The attempt whose paste was taken and whose Enter waits for the pause.

@@ -238,6 +238,32 @@ async fn i22_nothing_is_typed_into_a_bare_shell() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn law_12_a_shell_that_starts_the_agent_and_becomes_it_strands_no_mail() {
+    let mut played = ready().await;
+    played.script.set_foreground("bash");
+    assert_eq!(played.stage.offer(1, TEXT).await, Err(Hold::ShellInForeground));
+    played.stage.status(Status::Error).await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    played.stage.status(Status::Error).await;
+    // Nothing is printed, and nothing tells of it.
+    played.script.set_foreground("agent");
+    played.stage.ready().await;
+    played.stage.offer(2, TEXT).await.unwrap();
+    played.input(TEXT).await;
+    played.draws("", TEXT).await;
+    played.input(&format!("{TEXT}\r")).await;
+    played.draws("", "").await;
+    played.stage.delivered(2).await;
+    played.stage.ready().await;
+    // After a turn a shell is what is left of the agent, and whatever runs in it is somebody else's.
+    played.script.set_foreground("bash");
+    assert_eq!(played.stage.offer(3, TEXT).await, Err(Hold::ShellInForeground));
+    played.script.set_foreground("cat");
+    tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
+    played.stage.status(Status::Error).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn law_10_an_end_takes_the_attempt_with_it() {
     let mut played = ready().await;
     played.stage.offer(1, TEXT).await.unwrap();

@@ -78,6 +78,8 @@ struct Clocks {
     echoed_at: Option<Moment>,
     /// The last input that was written, by whomever.
     input: Option<Moment>,
+    /// The agent was attended to from here on.
+    began: Option<Moment>,
     /// A settled look has been told since the last input and output.
     settled: bool,
     /// When one was told last.
@@ -117,7 +119,7 @@ impl Actor {
             seen: Seen::default(),
             hooks: 0,
             held_back: None,
-            clocks: Clocks { input: Some(now), ..Clocks::default() },
+            clocks: Clocks { input: Some(now), began: Some(now), ..Clocks::default() },
         });
         self.tell_place(now);
         self.judge_the_past(now);

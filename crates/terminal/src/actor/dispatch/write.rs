@@ -169,10 +169,16 @@ impl Actor {
     /// When the program has read what was typed, if that is waited for.
     pub(super) fn settled_at(&self) -> Option<Moment> {
         let attended = self.attended.as_ref()?;
-        if attended.clocks.settled || !attended.machine.waits_for_a_look() || !self.queue.is_empty() {
+        if !attended.machine.waits_for_a_look() || !self.queue.is_empty() {
             return None;
         }
         let clocks = &attended.clocks;
+        if clocks.settled {
+            // No event tells that a shell has become another program. Each wait is as long as all before it.
+            let (began, looked_at) = clocks.began.zip(clocks.looked_at)?;
+            let may_become = attended.machine.shell_may_become_the_agent();
+            return may_become.then(|| looked_at + looked_at.since(began).max(RESTLESS));
+        }
         let rested = clocks.input.max(self.now.last_output).map(|at| at + SETTLED_AFTER);
         let restless = clocks.input.max(clocks.looked_at).map(|at| at + RESTLESS);
         rested.into_iter().chain(restless).min()
