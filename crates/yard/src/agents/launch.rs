@@ -19,7 +19,6 @@ use tokio::sync::watch;
 use super::deliver::Deliverer;
 use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
-use super::hooks;
 use super::labels::Labels;
 use super::listen;
 use super::mail::abandoned_by_nobody;
@@ -201,7 +200,7 @@ impl Yard {
                 .map(|program| servers::own(program, &state, id, &token))
                 .chain(of_profile)
                 .collect();
-            wanted.hook = program.as_deref().map(|program| hooks::command(program, &state));
+            wanted.hook = program.as_deref().map(|program| program.display().to_string());
             wanted.door.clone_from(&door);
             let plan = plan(&provider, &wanted)?;
             planned = Planned {
