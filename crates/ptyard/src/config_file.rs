@@ -59,10 +59,14 @@ pub(crate) fn read(file: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Puts `text` in the place of a file: all of it or nothing. One that would hold nothing is removed.
+/// Puts `text` in the place of a file: all of it or nothing.
 pub(crate) fn replace(file: &Path, text: &str) -> Result<(), Failure> {
-    let done = if text.is_empty() { fs::remove_file(file) } else { written(file, text) };
-    done.map_err(|error| failed("write", file, &error))
+    written(file, text).map_err(|error| failed("write", file, &error))
+}
+
+/// Removes a file.
+pub(crate) fn remove(file: &Path) -> Result<(), Failure> {
+    fs::remove_file(file).map_err(|error| failed("remove", file, &error))
 }
 
 fn written(file: &Path, text: &str) -> io::Result<()> {

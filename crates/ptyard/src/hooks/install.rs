@@ -99,7 +99,10 @@ pub(crate) fn hooks(place: &Place, cli: HookedCli, change: Change, doing: Doing)
     }
     let changed = after != settings.text;
     if changed && doing == Doing::Write {
-        config_file::replace(&settings.file, &after)?;
+        match after.as_str() {
+            "" => config_file::remove(&settings.file)?,
+            after => config_file::replace(&settings.file, after)?,
+        }
     }
     let entries = (change == Change::Install).then(|| cli.with_entries("", &settings.line));
     let report = Report {
