@@ -80,6 +80,24 @@ pub(crate) fn installed_hooks_tell_which_text_was_taken(cli: &'static Cli) {
     assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
 }
 
+/// Hooks in the user's own settings stand beside those of its start, and its turns go as without them.
+pub(crate) fn installed_hooks_beside_its_own_change_nothing(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let installed = yard.json(&["hooks", "install", cli.provider]);
+    assert_eq!(installed["changed"], true, "{installed}");
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    yard.send("Do the first task.");
+    yard.queue("Do the second task.");
+    yard.until("told by its hook", |status| of_hook(status, "hook.prompt"));
+    gate.open();
+    yard.mail_becomes(&["delivered", "delivered"]);
+    yard.model.wait_asked("second task");
+    yard.becomes("completed");
+    yard.takes_messages();
+    assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
+}
+
 /// Whoever starts it says that the folder is trusted, and it comes up by itself.
 pub(crate) fn a_trusted_folder_is_not_asked_about(cli: &'static Cli) {
     let yard = Yard::new(cli);
