@@ -1,8 +1,9 @@
 //! `ptyard hooks`, in a home of its own.
 
 use std::fs;
+use std::io::Seek as _;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -133,11 +134,13 @@ fn outside_our_terminals_a_hook_does_nothing() {
             "{output:?}"
         );
     }
-    // Nor does the program itself, which does not even listen.
+    // Nor does the program itself, which does not even read what it is told.
     let mut hook = ptyard(&home.path("state"), &["hook", "claude", "--entry", "ptyard-1"]);
-    let (reader, _held) = std::io::pipe().unwrap();
-    hook.env_remove("PTYARD_TOKEN").stdin(Stdio::from(reader));
+    fs::write(home.path("told"), r#"{"hook_event_name": "Stop"}"#).unwrap();
+    let mut told = fs::File::open(home.path("told")).unwrap();
+    hook.env_remove("PTYARD_TOKEN").stdin(told.try_clone().unwrap());
     let output = hook.output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(told.stream_position().unwrap(), 0);
     assert!(!home.path("state").exists(), "no server was started");
 }
