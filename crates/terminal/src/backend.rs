@@ -75,6 +75,17 @@ pub struct StartSpec {
     pub ceilings: Ceilings,
     /// What it is called where a place shows people its programs by name; `None` leaves that to the place.
     pub title: Option<String>,
+    /// What must be known of when something is typed.
+    pub placing: Placing,
+}
+
+/// What must be known of when something is typed into a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// Where in the output each write was taken, exactly ([`Sink::run_ahead`]): the turns of an agent are told by it.
+    Exact,
+    /// In which order the writes came, and no more. A place may have a faster way for the output then.
+    Loose,
 }
 
 /// What becomes of a start whose ceilings cannot all be held here.

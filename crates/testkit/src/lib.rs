@@ -17,6 +17,8 @@ pub use scripted::{Script, ScriptedBackend};
 
 use std::time::Duration;
 
+use ptyard_core::TerminalId;
+
 /// How long a test waits for something that must happen before it calls it a failure. Generous: machines are shared.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -29,6 +31,18 @@ pub async fn soon<F: Future>(what: &str, future: F) -> F::Output {
         Ok(output) => output,
         Err(_) => panic!("this did not happen in {PATIENCE:?}: {what}"),
     }
+}
+
+/// An id that no other program has, whoever starts it: a backend ends everything that bears the mark of an id, and tests of
+/// one process run at the same time.
+///
+/// # Panics
+/// When there is no chance in this machine.
+#[must_use]
+pub fn any_id() -> TerminalId {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("random bytes");
+    TerminalId::from_bits(u128::from_ne_bytes(random))
 }
 
 /// How long until something is looked at again of which no event tells.

@@ -106,6 +106,7 @@ impl Yard {
             io: spec.io,
             ceilings,
             title: furnishing.title.clone(),
+            placing: furnishing.placing(),
         };
         let log_config = limits.log(self.inner.config.log);
         let surroundings = Surroundings {

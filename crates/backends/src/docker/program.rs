@@ -4,7 +4,7 @@ use std::future::poll_fn;
 
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
-    Ceilings, Earlier, Io, Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
+    Ceilings, Earlier, Io, Placing, Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
 };
 
 use super::carry::{Errand, Told};
@@ -48,6 +48,7 @@ pub(super) async fn start(
         io: Io::Pipes(if errand.has_stdin { Stdin::Pipe } else { Stdin::Null }),
         ceilings: Ceilings::default(),
         title: None,
+        placing: Placing::Exact,
     };
     let Started { mut source, sink, control, .. } = carriers.here.backend().await?.start(carrier).await?;
     let carrier = Carrier::new(control);

@@ -147,6 +147,8 @@ pub(super) async fn run(
 
 #[cfg(test)]
 mod tests {
+    use ptyard_terminal::backend::Placing;
+
     use super::*;
 
     fn end(end: &Value) -> Exit {
@@ -180,6 +182,7 @@ mod tests {
             io: Io::Pipes(Stdin::Null),
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         for io in [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)] {
             let order = start(&StartSpec { io, ..spec.clone() });

@@ -199,6 +199,7 @@ impl Exec {
 #[cfg(test)]
 mod tests {
     use ptyard_core::Size;
+    use ptyard_terminal::backend::Placing;
 
     use super::*;
 
@@ -213,6 +214,7 @@ mod tests {
             io,
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         }
     }
 

@@ -29,7 +29,7 @@ use std::time::Duration;
 use ptyard_core::ErrorCode;
 use ptyard_terminal::backend::{
     Abilities, Backend, BoxFuture, Ceilings, CodeKnown, Earlier, EndsWith, Grounds, Io, KillReach, Orphan,
-    Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
+    Placing, Questions, Sink, Source, StartError, StartSpec, Started, Stdin,
 };
 
 pub(crate) use self::carry::carry;
@@ -227,6 +227,7 @@ async fn start_once(
         io,
         ceilings: Ceilings::default(),
         title: None,
+        placing: Placing::Exact,
     };
     let started = local.start(client).await?;
     let (mut source, mut control) = (started.source, started.control);

@@ -77,8 +77,8 @@ struct Follower {
     pieces: mpsc::Sender<Vec<u8>>,
     size: watch::Sender<Option<Size>>,
     shown: watch::Sender<Shown>,
-    /// Bytes that were printed since it is followed.
-    printed: u64,
+    /// Bytes that were printed since it is followed; `None` when they come by another way.
+    printed: Option<u64>,
 }
 
 /// An answer.
@@ -249,6 +249,14 @@ impl Link {
             all.push(answer.await.unwrap_or_else(|_| Err(gone())));
         }
         all.try_into().unwrap_or_else(|_| std::array::from_fn(|_| Err(gone())))
+    }
+
+    /// What takes a pane's output, for whoever brings it by another way from now on; `None` when nobody follows it.
+    pub(super) fn told_by_pipe(&self, pane: Pane) -> Option<mpsc::Sender<Vec<u8>>> {
+        let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        let follower = panes.get_mut(&pane)?;
+        follower.printed = None;
+        Some(follower.pieces.clone())
     }
 
     /// Stops following a pane: its output ends.

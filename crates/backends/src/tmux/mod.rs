@@ -19,6 +19,7 @@ mod follow;
 mod joined;
 mod link;
 mod pane;
+mod piped;
 mod protocol;
 mod rejoin;
 mod server;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptyard_core::ErrorCode;
-use ptyard_terminal::backend::{Questions, StartError, StartSpec, Started};
+use ptyard_terminal::backend::{Placing, Questions, StartError, StartSpec, Started};
 use ptyard_terminal::local::Identity;
 use tokio::sync::{mpsc, watch};
 
@@ -13,6 +13,7 @@ use super::follow::{Following, Hearing};
 use super::joined::{Joined, Joining};
 use super::link::Link;
 use super::pane::{Feed, HandedOut, PaneSink, PaneSource, type_into};
+use super::piped;
 use super::protocol::{Pane, quoted};
 use super::server::{Kept, OPTION, ServerLink, of_start};
 use super::session::{Session, Sizing, go_with_session};
@@ -140,8 +141,8 @@ async fn start_over(
     let (feeds, fed) = mpsc::channel(FEEDS);
     let mut source = PaneSource::new(fed, handed_out.clone());
     source.take(Feed { client: link.number, drawn: Vec::new(), pieces: followed.pieces, ending });
-    let greeted =
-        tokio::time::timeout(GREETING_LIMIT, greet(&link, pane, &mut source, &mut greeting, progress)).await;
+    let greeted = greet(&link, pane, spec.placing, &mut source, &mut greeting, progress);
+    let greeted = tokio::time::timeout(GREETING_LIMIT, greeted).await;
     let pid = greeted
         .map_err(|_| start_error(ErrorCode::SpawnFailed, "the shell in the pane does not answer"))??;
     let kept = Kept { pane, word: Some(greeting.word().to_owned()), program: Identity::of(pid) };
@@ -176,6 +177,7 @@ async fn start_over(
 async fn greet(
     link: &Link,
     pane: Pane,
+    placing: Placing,
     source: &mut PaneSource,
     greeting: &mut Greeting,
     progress: &mut Progress,
@@ -190,6 +192,12 @@ async fn greet(
         while let Some(what) = said {
             match what {
                 Said::Ready(_) => {
+                    // The shell waits and says nothing meanwhile.
+                    if placing == Placing::Loose
+                        && let Err(error) = piped::pipe(link, pane).await
+                    {
+                        tracing::debug!(%pane, %error, "its output does not come by a pipe");
+                    }
                     *progress = Progress::MayRun;
                     type_into(link, pane, greeting.script()).await.map_err(|error| of_start(&error))?;
                 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, Docker};
-use ptyard_terminal::backend::Backend;
+use ptyard_terminal::backend::{Backend, Placing};
 use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::places::docker::{Engine, IMAGE};
 use ptyard_testkit::soon;
@@ -19,6 +19,7 @@ fn ground(label: &'static str, place: &str, proxy: &Proxy) -> Ground {
         backend: docker.at(place).unwrap(),
         env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
         cwd: "/".into(),
+        placing: Placing::Loose,
         cut: Some(Box::new(move || {
             let proxy = proxy.clone();
             Box::pin(async move { proxy.cut().await })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_core::{Size, TerminalId};
-use ptyard_terminal::backend::{Backend, Ceilings, Io, Orphan, StartSpec};
+use ptyard_terminal::backend::{Backend, Ceilings, Io, Orphan, Placing, StartSpec};
 use ptyard_testkit::places::docker::{Engine, IMAGE};
 use ptyard_testkit::soon;
 
@@ -20,6 +20,7 @@ fn spec(id: TerminalId) -> StartSpec {
         io: Io::Tty(Size::DEFAULT),
         ceilings: Ceilings::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_core::{ErrorCode, Exit, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartError, StartSpec, Started, Stdin};
+use ptyard_terminal::backend::{Backend, Io, Placing, StartError, StartSpec, Started, Stdin};
 use ptyard_testkit::places::docker::{Engine, IMAGE};
 use ptyard_testkit::soon;
 use tokio::io::copy_bidirectional;
@@ -106,6 +106,7 @@ async fn start(port: u16, certificates: &Path) -> Result<Started, StartError> {
         io: Io::Pipes(Stdin::Null),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     };
     soon("the start", Arc::new(Docker::new(address.unwrap(), carrier())).at(IMAGE).unwrap().start(spec)).await
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ptyard_backends::docker::{Address, Docker};
 use ptyard_core::{Cause, ErrorCode, Exit, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartError, StartSpec, Started, Stdin};
+use ptyard_terminal::backend::{Backend, Io, Placing, StartError, StartSpec, Started, Stdin};
 use ptyard_testkit::soon;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -215,6 +215,7 @@ impl Engine {
             io: Io::Pipes(Stdin::Null),
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         soon("the start", docker.at("container=c").unwrap().start(spec)).await
     }

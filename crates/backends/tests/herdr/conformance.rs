@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ptyard_core::{Size, TerminalId};
-use ptyard_terminal::backend::Io;
+use ptyard_terminal::backend::{Io, Placing};
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_testkit::conformance::{Ground, run};
 
@@ -20,6 +20,7 @@ async fn panes_conform() {
         backend: Arc::clone(&stage.backend),
         env: clean_environment(TerminalId::from_bits(1), &BTreeMap::new(), &BTreeMap::new(), tty),
         cwd: "/".into(),
+        placing: Placing::Loose,
         cut: Some(Box::new(move || {
             herdr.herdr.stop();
             herdr.herdr.start_again();

@@ -4,15 +4,14 @@ use std::future::poll_fn;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use ptyard_backends::herdr::{Herdr, Settings};
-use ptyard_core::{Size, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartSpec, Started};
-use ptyard_testkit::soon;
+use ptyard_core::Size;
+use ptyard_terminal::backend::{Backend, Io, Placing, StartSpec, Started};
 use ptyard_testkit::vendors::herdr::{HerdrServer, program};
+use ptyard_testkit::{any_id, soon};
 
 /// A server in a directory of its own.
 pub(crate) struct Stage {
@@ -72,17 +71,16 @@ impl Stage {
 }
 
 pub(crate) fn spec(argv: &[&str]) -> StartSpec {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let bits = (u128::from(std::process::id()) << 64) | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
     let path = std::env::var("PATH").unwrap();
     StartSpec {
-        id: TerminalId::from_bits(bits),
+        id: any_id(),
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         cwd: PathBuf::from("/"),
         env: [("PATH".to_owned(), path)].into(),
         io: Io::Tty(Size::DEFAULT),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

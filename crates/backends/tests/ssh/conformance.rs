@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptyard_terminal::backend::Backend;
+use ptyard_terminal::backend::{Backend, Placing};
 use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::places::ssh::{HOST, SshServer};
 
@@ -18,6 +18,7 @@ async fn other_machines_conform() {
         backend: Arc::new(hosts(&server)).at(HOST).unwrap(),
         env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
         cwd: "/".into(),
+        placing: Placing::Loose,
         cut: Some(Box::new(move || {
             cut.cut();
             Box::pin(async {})

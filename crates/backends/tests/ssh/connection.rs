@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptyard_core::{ErrorCode, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartSpec, Stdin};
+use ptyard_core::ErrorCode;
+use ptyard_terminal::backend::{Backend, Io, Placing, StartSpec, Stdin};
+use ptyard_testkit::any_id;
 use ptyard_testkit::places::ssh::{HOST, STRANGER, SshServer};
 
 use crate::hosts;
 
 fn spec(argv: &[&str]) -> StartSpec {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).unwrap();
-    let id = TerminalId::from_bits(u128::from_ne_bytes(random));
+    let id = any_id();
     StartSpec {
         id,
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
@@ -21,6 +20,7 @@ fn spec(argv: &[&str]) -> StartSpec {
         io: Io::Pipes(Stdin::Null),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

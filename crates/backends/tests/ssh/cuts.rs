@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use ptyard_core::{ErrorCode, Exit, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, StartSpec, Started, Stdin};
+use ptyard_core::{ErrorCode, Exit};
+use ptyard_terminal::backend::{Backend, Io, Placing, StartSpec, Started, Stdin};
 use ptyard_testkit::places::ssh::{HOST, SshServer};
-use ptyard_testkit::{soon, until};
+use ptyard_testkit::{any_id, soon, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -107,7 +107,7 @@ fn living(mark: &str) -> usize {
 async fn cut_after(server: &SshServer, pieces: usize) -> bool {
     let network = Network::before(server, pieces).await;
     let backend = Arc::new(configured(server.configuration_through(network.port))).at(HOST).unwrap();
-    let id = TerminalId::from_bits((u128::from(std::process::id()) << 64) | (pieces as u128));
+    let id = any_id();
     let mark = format!("cut-{id}");
     // Nothing ends it but its own end, or whoever ends it.
     let script = "trap '' HUP; echo first; read -r x || sleep 600; echo last-$x; exit 3";
@@ -119,6 +119,7 @@ async fn cut_after(server: &SshServer, pieces: usize) -> bool {
         io: Io::Pipes(Stdin::Pipe),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     };
     match soon("the start", backend.start(spec)).await {
         Ok(mut program) => {

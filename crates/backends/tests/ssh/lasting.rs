@@ -7,10 +7,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ptyard_backends::ssh::Patience;
-use ptyard_core::{Cause, Exit, Size, TerminalId};
-use ptyard_terminal::backend::{Backend, EndsWith, Io, StartSpec, Started, Stdin};
+use ptyard_core::{Cause, Exit, Size};
+use ptyard_terminal::backend::{Backend, EndsWith, Io, Placing, StartSpec, Started, Stdin};
 use ptyard_testkit::places::ssh::{HOST, SshServer};
-use ptyard_testkit::{soon, until};
+use ptyard_testkit::{any_id, soon, until};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -108,9 +108,7 @@ impl Stage {
 }
 
 fn spec(io: Io, script: &str, argument: &str) -> StartSpec {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).unwrap();
-    let id = TerminalId::from_bits(u128::from_ne_bytes(random));
+    let id = any_id();
     StartSpec {
         id,
         argv: ["sh", "-c", script, "sh", argument].map(str::to_owned).to_vec(),
@@ -119,6 +117,7 @@ fn spec(io: Io, script: &str, argument: &str) -> StartSpec {
         io,
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

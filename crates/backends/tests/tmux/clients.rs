@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use ptyard_core::{ErrorCode, Exit};
-use ptyard_terminal::backend::{Backend, StartSpec};
+use ptyard_terminal::backend::{Backend, Placing, StartSpec};
 use ptyard_testkit::vendors::play::{any_id, finish};
 use ptyard_testkit::{PATIENCE, soon, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -54,9 +54,10 @@ async fn law_04_a_client_that_is_killed_takes_no_program_with_it() {
     let Some(server) = TestServer::new() else { return };
     let backend = Arc::new(server.backend());
     let mut programs = Vec::new();
-    for n in 0..2 {
+    for (n, placing) in [Placing::Exact, Placing::Loose].into_iter().enumerate() {
         let script = format!("echo ready-{n}; read -r x; echo $x-got; read -r x; exit 4{n}");
-        let mut program = soon("a start", backend.start(program(&script))).await.unwrap();
+        let spec = StartSpec { placing, ..program(&script) };
+        let mut program = soon("a start", backend.start(spec)).await.unwrap();
         read_until(&mut program, &format!("ready-{n}")).await;
         programs.push(program);
     }

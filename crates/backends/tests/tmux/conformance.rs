@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ptyard_core::{Size, TerminalId};
-use ptyard_terminal::backend::Io;
+use ptyard_terminal::backend::{Io, Placing};
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_testkit::conformance::{Ground, run};
 
@@ -12,6 +12,16 @@ use crate::server::TestServer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn panes_conform() {
+    conform(Placing::Loose).await;
+}
+
+/// As agents are started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn panes_conform_where_the_place_of_every_write_is_known() {
+    conform(Placing::Exact).await;
+}
+
+async fn conform(placing: Placing) {
     let Some(server) = TestServer::new() else { return };
     let server = Arc::new(server);
     let killed = Arc::clone(&server);
@@ -21,6 +31,7 @@ async fn panes_conform() {
         backend: Arc::new(server.backend()),
         env: clean_environment(TerminalId::from_bits(1), &BTreeMap::new(), &BTreeMap::new(), tty),
         cwd: "/".into(),
+        placing,
         cut: Some(Box::new(move || {
             killed.tmux(&["kill-server"]);
             Box::pin(async {})

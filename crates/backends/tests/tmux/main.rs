@@ -4,6 +4,7 @@
 mod clients;
 mod conformance;
 mod persons;
+mod pipes;
 mod server;
 mod sessions;
 mod starts;

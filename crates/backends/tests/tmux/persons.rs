@@ -4,21 +4,22 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use ptyard_core::{Cause, Exit, Size, TerminalId};
-use ptyard_terminal::backend::{Backend, Io, Sink, StartSpec, Started};
-use ptyard_testkit::soon;
+use ptyard_core::{Cause, Exit, Size};
+use ptyard_terminal::backend::{Backend, Io, Placing, Sink, StartSpec, Started};
+use ptyard_testkit::{any_id, soon};
 
 use crate::server::TestServer;
 
 pub(crate) fn spec(argv: &[&str]) -> StartSpec {
     StartSpec {
-        id: TerminalId::from_bits(u128::from(std::process::id()) << 32),
+        id: any_id(),
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         cwd: "/".into(),
         env: Default::default(),
         io: Io::Tty(Size::DEFAULT),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

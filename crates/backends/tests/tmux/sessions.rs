@@ -5,21 +5,17 @@ use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
+use ptyard_core::{ErrorCode, Exit, Size};
 use ptyard_terminal::backend::{Backend, StartSpec};
-use ptyard_testkit::{soon, until};
+use ptyard_testkit::{any_id, soon, until};
 
 use crate::persons::{exit, read_until, spec};
 use crate::server::TestServer;
 
 /// A program of one terminal of several, and what people see it called.
-fn titled(number: u128, title: &str, script: &str) -> StartSpec {
+fn titled(title: &str, script: &str) -> StartSpec {
     let plain = spec(&["sh", "-c", script]);
-    StartSpec {
-        id: TerminalId::from_bits((u128::from(std::process::id()) << 64) + number),
-        title: Some(title.to_owned()),
-        ..plain
-    }
+    StartSpec { id: any_id(), title: Some(title.to_owned()), ..plain }
 }
 
 fn at(server: &TestServer, place: &str) -> Arc<dyn Backend> {
@@ -52,10 +48,9 @@ impl Person {
 async fn a_session_is_made_with_its_first_program_and_goes_with_its_last() {
     let Some(server) = TestServer::new() else { return };
     let backend = at(&server, "session=cao-team");
-    let mut first =
-        backend.start(titled(1, "boss-1a2b", "echo ready; read -r code; exit $code")).await.unwrap();
+    let mut first = backend.start(titled("boss-1a2b", "echo ready; read -r code; exit $code")).await.unwrap();
     read_until(&mut first, "ready").await;
-    let mut second = backend.start(titled(2, "it's \"x\" #1", "echo ready; exec sleep 600")).await.unwrap();
+    let mut second = backend.start(titled("it's \"x\" #1", "echo ready; exec sleep 600")).await.unwrap();
     read_until(&mut second, "ready").await;
     assert_eq!(windows(&server, "cao-team"), "boss-1a2b\nit's \"x\" #1");
     let current = server.tmux(&["display-message", "-p", "-t", "=cao-team:", "#{window_name}"]);
@@ -78,7 +73,7 @@ async fn programs_that_start_at_once_share_the_session() {
     let Some(server) = TestServer::new() else { return };
     let backend = at(&server, "session=many");
     let starts = (0..6).map(|n| {
-        let spec = titled(n, &format!("w{n}"), "echo ready; exec sleep 600");
+        let spec = titled(&format!("w{n}"), "echo ready; exec sleep 600");
         let backend = Arc::clone(&backend);
         tokio::spawn(async move { backend.start(spec).await })
     });
@@ -96,7 +91,7 @@ async fn a_window_has_the_size_of_whoever_attaches() {
     let Some(server) = TestServer::new() else { return };
     let backend = at(&server, "session=seen");
     let script = "echo ready; while read -r _; do stty size; done";
-    let mut program = backend.start(titled(1, "shell", script)).await.unwrap();
+    let mut program = backend.start(titled("shell", script)).await.unwrap();
     read_until(&mut program, "ready").await;
     let size = || server.tmux(&["display-message", "-p", "-t", "=seen:", "#{window_width}x#{window_height}"]);
     assert_eq!(size(), "80x24");
@@ -117,11 +112,11 @@ async fn a_window_has_the_size_of_whoever_attaches() {
 async fn programs_go_with_a_session_that_a_person_ends() {
     let Some(server) = TestServer::new() else { return };
     let backend = at(&server, "session=ended");
-    let mut program = backend.start(titled(1, "sleeper", "echo ready; exec sleep 600")).await.unwrap();
+    let mut program = backend.start(titled("sleeper", "echo ready; exec sleep 600")).await.unwrap();
     read_until(&mut program, "ready").await;
     server.tmux(&["kill-session", "-t", "=ended"]);
     assert_eq!(exit(&mut program).await, Exit::lost());
-    let mut again = backend.start(titled(2, "again", "echo again")).await.unwrap();
+    let mut again = backend.start(titled("again", "echo again")).await.unwrap();
     read_until(&mut again, "again").await;
     assert_eq!(exit(&mut again).await, Exit::exited(0));
 }
@@ -132,16 +127,16 @@ async fn a_session_that_somebody_else_made_is_left_alone() {
     server.tmux(&["new-session", "-d", "-s", "theirs", "exec sleep 600"]);
     let tmux = Arc::new(server.backend());
     let at = |place: &str| Arc::clone(&tmux).at(place).unwrap();
-    let refused = at("session=theirs").start(titled(1, "x", "true")).await.err().unwrap();
+    let refused = at("session=theirs").start(titled("x", "true")).await.err().unwrap();
     assert_eq!(refused.code, ErrorCode::NameTaken, "{refused}");
     assert!(refused.message.contains("kill-session -t =theirs"), "{refused}");
     assert_eq!(windows(&server, "theirs").lines().count(), 1);
     // One whose name only begins so is another one.
-    let mut program = at("session=their").start(titled(2, "x", "echo ready; read -r _")).await.unwrap();
+    let mut program = at("session=their").start(titled("x", "echo ready; read -r _")).await.unwrap();
     read_until(&mut program, "ready").await;
     // Windows in it are had by asking for them.
     let backend = at("theirs");
-    let mut guest = backend.start(titled(3, "guest", "echo ready; exec sleep 600")).await.unwrap();
+    let mut guest = backend.start(titled("guest", "echo ready; exec sleep 600")).await.unwrap();
     read_until(&mut guest, "ready").await;
     assert!(windows(&server, "theirs").ends_with("guest"));
 }

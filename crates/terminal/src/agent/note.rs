@@ -43,6 +43,8 @@ pub struct Before {
 /// Writes it down, and forgets that the turn before was stopped. It survives the death of the server, not that of the
 /// machine, which the agent would not survive either.
 pub(crate) fn write(directory: &Path, note: Note) -> io::Result<()> {
+    // That of the attempt before is of no more use, and some file systems flush to the disk what takes another's place.
+    erase(directory)?;
     replace_file(&directory.join(FILE), &serde_json::to_vec(&note)?, Outlives::Process)?;
     remove(&directory.join(STOPPED))
 }

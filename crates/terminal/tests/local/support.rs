@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{
-    Backend, Control, ControlError, Io, KillReport, Sink, Source, StartError, StartSpec, Started, Stdin,
+    Backend, Control, ControlError, Io, KillReport, Placing, Sink, Source, StartError, StartSpec, Started,
+    Stdin,
 };
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_terminal::local::{Containment, ForkLauncher, LocalBackend};
+use ptyard_testkit::any_id;
 
 /// Longer than anything takes on a loaded machine; only reached when something is wrong.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -37,9 +38,7 @@ pub(crate) fn containments() -> Vec<Containment> {
 }
 
 pub(crate) fn spec(argv: &[&str], io: Io) -> StartSpec {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let bits = (u128::from(std::process::id()) << 64) | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
-    let id = TerminalId::from_bits(bits);
+    let id = any_id();
     StartSpec {
         id,
         argv: argv.iter().map(|&arg| arg.to_owned()).collect(),
@@ -48,6 +47,7 @@ pub(crate) fn spec(argv: &[&str], io: Io) -> StartSpec {
         io,
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ptyard_core::window::{Collected, Condition};
 use ptyard_core::{Moment, Size, TerminalId};
-use ptyard_terminal::backend::{Io, StartSpec, Stdin};
+use ptyard_terminal::backend::{Io, Placing, StartSpec, Stdin};
 use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{
     Clock, NoObserver, Pauses, Ready, Surroundings, Terminal, TextUse, TimeLimits, WindowCall, WindowCursor,
@@ -41,6 +41,7 @@ impl Stage {
             io,
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         let surroundings = Surroundings {
             clock,

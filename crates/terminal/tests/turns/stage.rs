@@ -8,13 +8,13 @@ use ptyard_core::turn::{AttemptId, Hold, Outcome, Status};
 use ptyard_core::{Size, TerminalId};
 use ptyard_screen::keys::parse;
 use ptyard_terminal::agent::{Agent, DispatchError, Mail, Recipe, TurnEvent, TurnEvents};
-use ptyard_terminal::backend::{Backend, Io, StartSpec};
+use ptyard_terminal::backend::{Backend, Io, Placing, StartSpec};
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{Clock, NoObserver, Pauses, Surroundings, Terminal, TimeLimits, Typed};
 use ptyard_testkit::agent::{Record, program};
-use ptyard_testkit::{Script, ScriptedBackend, soon};
+use ptyard_testkit::{Script, ScriptedBackend, any_id, soon};
 
 use crate::judge::Sketch;
 
@@ -123,6 +123,7 @@ impl Played {
             io: TTY,
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         let recipe = Recipe { interrupt: parse(keys).unwrap(), ..Recipe::default() };
         let stage = start(&backend, spec, recipe).await;
@@ -163,7 +164,7 @@ impl Real {
     pub(crate) async fn new(toml: &str) -> Self {
         let directory = tempfile::tempdir().unwrap().keep();
         let record = directory.join("record");
-        let id = TerminalId::from_bits(u128::from(std::process::id()) << 32 | u128::from(rand()));
+        let id = any_id();
         let argv = [program().to_str().unwrap(), "--toml", toml, "--record", record.to_str().unwrap()];
         let spec = StartSpec {
             id,
@@ -173,6 +174,7 @@ impl Real {
             io: TTY,
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         let backend = LocalBackend::new().unwrap();
         Self { stage: start(&backend, spec, Recipe::default()).await, record: Record::at(record) }
@@ -182,9 +184,4 @@ impl Real {
 /// The id of an attempt by its number.
 pub(crate) fn attempt_id(number: u64) -> AttemptId {
     AttemptId::new(number)
-}
-
-fn rand() -> u32 {
-    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }

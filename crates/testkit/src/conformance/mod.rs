@@ -21,7 +21,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use ptyard_terminal::backend::{Backend, BoxFuture};
+use ptyard_terminal::backend::{Backend, BoxFuture, Placing};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -39,6 +39,8 @@ pub struct Ground {
     pub cwd: PathBuf,
     /// Breaks the connection to the programs under the backend; `None` where there is none, as on this machine.
     pub cut: Option<Cut>,
+    /// What programs are started with.
+    pub placing: Placing,
 }
 
 /// What breaks the connection.

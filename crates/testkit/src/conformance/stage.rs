@@ -1,11 +1,11 @@
 //! One terminal with a real program, and short words for what cases do with it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ptyard_core::window::{Collected, Condition};
-use ptyard_core::{Exit, Size, TerminalId};
+use ptyard_core::{Exit, Size};
 use ptyard_terminal::backend::{
     Ceilings, Io, KillReach, MissingDirectory, OutputForm, StartSpec, Stdin, Streams,
 };
@@ -16,7 +16,7 @@ use ptyard_terminal::{
 };
 
 use super::Ground;
-use crate::soon;
+use crate::{any_id, soon};
 
 pub(super) const TTY: Io = Io::Tty(Size::DEFAULT);
 pub(super) const PIPES: Io = Io::Pipes(Stdin::Null);
@@ -117,13 +117,20 @@ impl Ground {
     }
 
     pub(super) fn spec(&self, argv: &[&str], io: Io) -> StartSpec {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let bits = (u128::from(std::process::id()) << 64) | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        let id = TerminalId::from_bits(bits);
+        let id = any_id();
         let mut env = self.env.clone();
         env.insert("PTYARD_TERMINAL".to_owned(), id.to_string());
         let argv = argv.iter().map(|&arg| arg.to_owned()).collect();
-        StartSpec { id, argv, cwd: self.cwd.clone(), env, io, ceilings: Ceilings::default(), title: None }
+        StartSpec {
+            id,
+            argv,
+            cwd: self.cwd.clone(),
+            env,
+            io,
+            ceilings: Ceilings::default(),
+            title: None,
+            placing: self.placing,
+        }
     }
 
     /// Starts a shell script whose tty, if it has one, changes no byte.

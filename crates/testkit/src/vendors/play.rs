@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use ptyard_core::{Exit, TerminalId};
-use ptyard_terminal::backend::{Backend, Control, Io, Sink, Source, StartSpec, Started};
+use ptyard_terminal::backend::{Backend, Control, Io, Placing, Sink, Source, StartSpec, Started};
 
+pub use crate::any_id;
 use crate::conformance::Ground;
 use crate::soon;
 
@@ -26,22 +27,12 @@ pub fn ground(
         backend,
         env: [("TERM".to_owned(), "xterm-256color".to_owned())].into(),
         cwd: "/".into(),
+        placing: Placing::Loose,
         cut: Some(Box::new(move || {
             cut();
             Box::pin(async {})
         })),
     }
-}
-
-/// An id that no other program has.
-///
-/// # Panics
-/// When there is no chance in this machine.
-#[must_use]
-pub fn any_id() -> TerminalId {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).expect("random bytes");
-    TerminalId::from_bits(u128::from_ne_bytes(random))
 }
 
 /// A shell script to start.
@@ -61,6 +52,7 @@ pub fn spec_of(id: TerminalId, script: &str, io: Io) -> StartSpec {
         io,
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ptyard_core::{Exit, Moment, Size, TerminalId};
 use ptyard_screen::{Screen, new_screen};
-use ptyard_terminal::backend::{Backend as _, Control, Io, Sink, Source, StartSpec, Started};
+use ptyard_terminal::backend::{Backend as _, Control, Io, Placing, Sink, Source, StartSpec, Started};
 use ptyard_terminal::local::LocalBackend;
 use ptyard_terminal::local::env::clean_environment;
 use ptyard_testkit::agent::Record;
@@ -46,6 +46,7 @@ impl Agent {
             io,
             ceilings: Default::default(),
             title: None,
+            placing: Placing::Exact,
         };
         let Started { source, sink, control, pid, .. } = soon("a start", backend.start(spec)).await.unwrap();
         Self {

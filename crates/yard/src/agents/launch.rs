@@ -13,7 +13,7 @@ use ptyard_providers::launch::{Door, PlanFile};
 use ptyard_providers::{Dialog, Provider};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
-use ptyard_terminal::backend::{Grounds, Io};
+use ptyard_terminal::backend::{Grounds, Io, Placing};
 use tokio::sync::watch;
 
 use super::deliver::Deliverer;
@@ -125,6 +125,11 @@ pub(crate) struct Furnishing {
 }
 
 impl Furnishing {
+    /// What must be known of when something is typed into it: an agent's turns are told by that.
+    pub(crate) fn placing(&self) -> Placing {
+        if self.member.is_some() { Placing::Exact } else { Placing::Loose }
+    }
+
     /// Writes it.
     pub(crate) fn place(&self, directory: &Path) -> io::Result<()> {
         if let Some(token) = &self.token {

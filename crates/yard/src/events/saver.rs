@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptyard_store::{EventRow, StoreError};
 use serde_json::{Value, json};
@@ -15,6 +16,10 @@ pub(super) const RESERVED: u64 = 4_096;
 
 /// How many events are written at once.
 const BATCH: usize = 512;
+
+/// How long an event waits for those that come with it. What it tells of goes first: a message is on its way to its agent
+/// before the event of its arrival takes the store's one writer.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// Writes events down in the order of their numbers. While the store refuses, they wait in memory, where the oldest
 /// give way; a reader who asks for those is told of the gap. Whatever happens next makes it try again.
@@ -40,18 +45,17 @@ impl Saver {
 
     pub(super) async fn run(mut self) {
         loop {
-            tokio::select! {
-                changed = self.last.changed() => {
-                    self.note().await;
-                    if changed.is_err() {
-                        return;
-                    }
-                }
+            let next = tokio::select! {
+                next = gathered(&mut self.last) => next,
                 Some(done) = self.ends.recv() => {
                     self.close().await;
                     let _nobody_waits = done.send(());
                     return;
                 }
+            };
+            self.note().await;
+            if next == Next::Nothing {
+                return;
             }
         }
     }
@@ -103,6 +107,22 @@ impl Saver {
         let skip = usize::try_from((self.saved + 1).saturating_sub(oldest)).unwrap_or(usize::MAX);
         ring.events.iter().skip(skip).take(BATCH).map(row).collect()
     }
+}
+
+/// Whether more can come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    More,
+    Nothing,
+}
+
+/// Waits until there are events, and for a moment more.
+async fn gathered(last: &mut watch::Receiver<u64>) -> Next {
+    if last.changed().await.is_err() {
+        return Next::Nothing;
+    }
+    tokio::time::sleep(GATHER).await;
+    Next::More
 }
 
 fn row(event: &Event) -> EventRow {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ptyard_core::TerminalId;
-use ptyard_terminal::backend::{Io, Stdin};
+use ptyard_terminal::backend::{Io, Placing, Stdin};
 
 use super::*;
 
@@ -18,6 +18,7 @@ fn spec(argv: &[&str], cwd: &str) -> StartSpec {
         io: Io::Pipes(Stdin::Pipe),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ptyard_core::TerminalId;
-use ptyard_terminal::backend::{Io, StartSpec, Stdin};
+use ptyard_terminal::backend::{Io, Placing, StartSpec, Stdin};
 use ptyard_testkit::until;
 
 use super::*;
@@ -24,6 +24,7 @@ fn begun(script: &str) -> (Child, u32) {
         io: Io::Pipes(Stdin::Null),
         ceilings: Default::default(),
         title: None,
+        placing: Placing::Exact,
     };
     let mut greeting = Greeting::handing_over(|word| program::script(CARRIER, word, &[BEGIN, word])).unwrap();
     let mut shell = Command::new("sh");

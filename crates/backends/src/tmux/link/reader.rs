@@ -80,6 +80,7 @@ impl Reader {
                     }
                 }
                 Line::Output { pane, data } => self.printed(pane, unescaped(data)).await,
+                Line::Pause(pane) if self.is_told_by_pipe(pane) => {}
                 Line::Pause(pane) => {
                     tracing::warn!(%pane, "tmux left output out: it was not taken for too long");
                 }
@@ -112,7 +113,7 @@ impl Reader {
         drop(waiting);
         let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
         let printed = match follow {
-            Follow::Printed(pane) => panes.get(&pane).map(|follower| follower.printed),
+            Follow::Printed(pane) => panes.get(&pane).and_then(|follower| follower.printed),
             _ => None,
         };
         let followed = match follow {
@@ -125,7 +126,7 @@ impl Reader {
                     let (say_shown, shown) = watch::channel(Shown::InSeveral);
                     panes.insert(
                         pane,
-                        Follower { pieces: sender, size: say_size, shown: say_shown, printed: 0 },
+                        Follower { pieces: sender, size: say_size, shown: say_shown, printed: Some(0) },
                     );
                     Followed { pieces, size, shown }
                 })
@@ -148,11 +149,18 @@ impl Reader {
         let _nobody = reply.send(Ok(Answer { text, followed, printed }));
     }
 
+    fn is_told_by_pipe(&self, pane: Pane) -> bool {
+        let panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
+        panes.get(&pane).is_some_and(|follower| follower.printed.is_none())
+    }
+
     async fn printed(&self, pane: Pane, bytes: Vec<u8>) {
         let follower = {
             let mut panes = self.panes.lock().unwrap_or_else(PoisonError::into_inner);
             panes.get_mut(&pane).map(|follower| {
-                follower.printed += bytes.len() as u64;
+                if let Some(printed) = &mut follower.printed {
+                    *printed += bytes.len() as u64;
+                }
                 follower.pieces.clone()
             })
         };

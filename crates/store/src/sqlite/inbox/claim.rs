@@ -1,7 +1,7 @@
 //! Taking the next batch.
 
 use ptyard_core::AttemptId;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, Error, OptionalExtension, Row, Rows};
 
 use crate::inbox::{Attempt, Batch, Claim, Due};
 use crate::sqlite::convert::{signed, unsigned};
@@ -16,32 +16,14 @@ WHERE NOT EXISTS (SELECT 1 FROM attempt WHERE receiver = ?1 AND state = 'open')
   AND EXISTS (SELECT 1 FROM message WHERE receiver = ?1 AND state = 'pending' AND (NOT ?3 OR urgency = 'now'))
 RETURNING id";
 
-/// Gives the attempt its messages: the first that is due, urgent ones before others, and those right behind it that may
-/// go with it. Work is never batched, because its answer is what the turn ends with.
+/// What is due, in the order in which it goes: urgent ones before others.
+const DUE: &str = "
+SELECT id, urgency, purpose, sender, origin, length(CAST(text AS BLOB)) FROM message
+WHERE receiver = ?1 AND state = 'pending' AND (NOT ?2 OR urgency = 'now')
+ORDER BY urgency, seq LIMIT ?3";
+
 const TAKE: &str = "
-WITH due AS (
-    SELECT id, seq, sender, origin, purpose,
-           urgency,
-           row_number() OVER (ORDER BY urgency, seq) AS place,
-           sum(length(CAST(text AS BLOB))) OVER (ORDER BY urgency, seq) AS bytes
-    FROM (SELECT * FROM message
-          WHERE receiver = ?1 AND state = 'pending' AND (NOT ?3 OR urgency = 'now')
-          ORDER BY urgency, seq LIMIT ?4)
-),
-first AS (SELECT * FROM due WHERE place = 1),
-run AS (
-    SELECT due.id FROM due, first
-    WHERE due.place = 1
-       OR (due.bytes <= ?5
-           AND due.purpose IN ('message', 'notice')
-           AND NOT EXISTS (SELECT 1 FROM due AS before
-                           WHERE before.place <= due.place
-                             AND (before.sender IS NOT first.sender
-                                  OR before.origin IS NOT first.origin OR before.purpose <> first.purpose
-                                  OR before.urgency <> first.urgency)))
-)
-UPDATE message SET state = 'dispatching', attempt = ?2, attempts = attempts + 1, reason = NULL
-WHERE id IN run";
+UPDATE message SET state = 'dispatching', attempt = ?2, attempts = attempts + 1, reason = NULL WHERE id = ?1";
 
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> Result<Option<Attempt>, Fault> {
     let receiver = claim.receiver.to_string();
@@ -55,7 +37,31 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Result<Option<Att
         .query_row((&receiver, claim.owner.as_str(), urgent_only), |row| row.get(0))
         .optional()?;
     let Some(attempt) = attempt else { return Ok(None) };
-    connection.prepare_cached(TAKE)?.execute((&receiver, attempt, urgent_only, most, bytes))?;
+    let run = run(&mut connection.prepare_cached(DUE)?.query((&receiver, urgent_only, most))?, bytes)?;
+    let mut take = connection.prepare_cached(TAKE)?;
+    for id in run {
+        take.execute((id, attempt))?;
+    }
     let id = AttemptId::new(unsigned(attempt));
     Ok(Some(Attempt { id, receiver: claim.receiver, messages: look::of_attempt(connection, id)? }))
+}
+
+/// The first message that is due and those right behind it that may go with it, up to so many bytes in all. Work is never
+/// batched, because its answer is what the turn ends with.
+fn run(due: &mut Rows<'_>, most_bytes: i64) -> Result<Vec<i64>, Error> {
+    let kind = |row: &Row<'_>| -> Result<(String, String, Option<String>, Option<String>), Error> {
+        Ok((row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    };
+    let Some(first) = due.next()? else { return Ok(Vec::new()) };
+    let (mut run, mut bytes) = (vec![first.get(0)?], first.get::<_, i64>(5)?);
+    let of_first = kind(first)?;
+    let is_work = !matches!(of_first.1.as_str(), "message" | "notice");
+    while !is_work && let Some(next) = due.next()? {
+        bytes += next.get::<_, i64>(5)?;
+        if bytes > most_bytes || kind(next)? != of_first {
+            break;
+        }
+        run.push(next.get(0)?);
+    }
+    Ok(run)
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use ptyard_core::{ErrorCode, Exit, Size, TerminalId};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{Ceilings, Io, StartError, StartSpec, Stdin};
+use crate::backend::{Ceilings, Io, Placing, StartError, StartSpec, Stdin};
 use crate::local::launcher::Order;
 use crate::log::LogConfig;
 
@@ -115,7 +115,7 @@ enum Streams {
 impl From<Order> for StartOrder {
     fn from(order: Order) -> Self {
         let Order {
-            spec: StartSpec { id, argv, cwd, env, io, ceilings: _, title: _ },
+            spec: StartSpec { id, argv, cwd, env, io, ceilings: _, title: _, placing: _ },
             cgroup,
             timer_slack_ns,
         } = order;
@@ -137,7 +137,11 @@ impl From<StartOrder> for Order {
         };
         // They hold for the cgroup, which the server has made.
         let ceilings = Ceilings::default();
-        Self { spec: StartSpec { id, argv, cwd, env, io, ceilings, title: None }, cgroup, timer_slack_ns }
+        Self {
+            spec: StartSpec { id, argv, cwd, env, io, ceilings, title: None, placing: Placing::Exact },
+            cgroup,
+            timer_slack_ns,
+        }
     }
 }
 
