@@ -31,7 +31,7 @@ pub use error::{hint_of, status_of};
 pub use gate::token::{Token, TokenError};
 pub use openapi::openapi_json;
 pub use server::{Ground, Served, Server, ServerConfig, ServerError};
-pub use speaker::{TERMINAL_HEADER, TOKEN_HEADER};
+pub use speaker::{CLIENT_HEADER, TERMINAL_HEADER, TOKEN_HEADER};
 
 /// Most bytes of a request's body: 16 MiB, a paste nobody types and memory nobody misses.
 pub const MAX_REQUEST_BYTES: usize = 16 << 20;

@@ -21,7 +21,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{Request, Response, body::Incoming, header};
 use hyper_util::rt::TokioIo;
 use ptyard_server::api::{ErrorReply, PROTOCOL, Version};
-use ptyard_server::{TERMINAL_HEADER, TOKEN_HEADER};
+use ptyard_server::{CLIENT_HEADER, TERMINAL_HEADER, TOKEN_HEADER};
 use ptyard_terminal::local::env::TERMINAL_VARIABLE;
 use ptyard_yard::agents::{STATE_VARIABLE, token::TOKEN_VARIABLE};
 use serde::Serialize;
@@ -36,6 +36,9 @@ pub use stream::{InputSink, OutputStream, StreamItem, Typing};
 /// Connections that may end, one after the other, before one takes a request.
 const MOST_CONNECTIONS: usize = 3;
 
+/// As much of a program's name as a server takes, in characters.
+const CLIENT_CHARS: usize = 128;
+
 /// A connection to a server whose protocol is ours.
 #[derive(Debug)]
 pub struct Client {
@@ -43,7 +46,7 @@ pub struct Client {
     sender: SendRequest<Full<Bytes>>,
     connection: JoinHandle<()>,
     version: Version,
-    /// The headers by which this process speaks for the terminal it runs in.
+    /// The headers that say who speaks: the terminal this process runs in, or what it is called.
     speaker: Vec<(&'static str, String)>,
 }
 
@@ -91,7 +94,21 @@ impl Client {
     /// # Errors
     /// As [`Client::connect`].
     pub async fn reconnect(&self) -> Result<Self, ClientError> {
-        Self::connect(&self.socket).await
+        let mut again = Self::connect(&self.socket).await?;
+        again.speaker.clone_from(&self.speaker);
+        Ok(again)
+    }
+
+    /// The same client, for a program that is called so; nothing vouches for it, and for one that speaks for a terminal it
+    /// says nothing. A name in several lines becomes one line, one that is too long is cut.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Self {
+        let line: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line: String = line.trim().chars().take(CLIENT_CHARS).collect();
+        if !line.is_empty() {
+            self.speaker.push((CLIENT_HEADER, line));
+        }
+        self
     }
 
     /// Which server this is.
@@ -244,6 +261,23 @@ mod tests {
                 answer(&mut io).await;
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_program_is_called_in_one_line_also_on_the_next_connection() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("socket");
+        let serving = tokio::spawn(serve(UnixListener::bind(&socket).unwrap(), [1, 2]));
+        let mut client = Client::connect(&socket).await.unwrap().called(" a\nname\u{1b} ");
+        (&mut client.connection).await.unwrap();
+        let _told: Version = client.get("/v1/version").await.unwrap();
+        let name = (CLIENT_HEADER, "a name".to_owned());
+        assert!(client.speaker.contains(&name), "{:?}", client.speaker);
+        serving.await.unwrap();
+        let long = client.called(&"x".repeat(500));
+        assert!(long.speaker.last().is_some_and(|(_, line)| line.len() == CLIENT_CHARS));
+        let before = long.speaker.len();
+        assert_eq!(long.called("\n").speaker.len(), before, "no name is none");
     }
 
     #[tokio::test]

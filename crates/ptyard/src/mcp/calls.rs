@@ -1,6 +1,7 @@
 //! What each tool does.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use ptyard_core::ErrorCode;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Arguments, BadArgument};
 use super::tools::{Family, ToolSpec};
 use super::{Answer, Outcome, Progress, hints, text};
+use crate::client::Client;
 use crate::environment;
 use crate::failure::Failure;
 use crate::run::{Place, ended, table, working_directory};
@@ -29,6 +31,8 @@ const NO_STDIN: &str = "stdin is not available for this process. Start the comma
 pub(super) struct Caller {
     pub(super) place: Place,
     client: String,
+    /// What it says it is called.
+    name: OnceLock<String>,
 }
 
 /// Why a tool did not do what it was asked.
@@ -52,7 +56,21 @@ impl Caller {
     pub(super) fn new(place: Place) -> Result<Self, Failure> {
         let id = getrandom::u64()
             .map_err(|error| Failure::new(ErrorCode::Internal, format!("no random numbers: {error}")))?;
-        Ok(Self { place, client: format!("mcp-{id:016x}") })
+        Ok(Self { place, client: format!("mcp-{id:016x}"), name: OnceLock::new() })
+    }
+
+    /// Keeps what the client said it is called; what it says later is not heard.
+    pub(super) fn is_called(&self, name: &str) {
+        let _ = self.name.set(name.to_owned());
+    }
+
+    /// A connection to the server, in the client's name.
+    pub(super) async fn connected(&self) -> Result<Client, Failure> {
+        let client = self.place.client().await?;
+        Ok(match self.name.get() {
+            Some(name) => client.called(name),
+            None => client,
+        })
     }
 
     /// Calls a tool. Each call has a connection of its own, which goes with it when it is dropped.
@@ -101,7 +119,7 @@ impl Caller {
             window: window_request(arguments, 10_000)?,
             ..ExecRequest::default()
         };
-        let reply = self.place.client().await?.exec(&request).await?;
+        let reply = self.connected().await?.exec(&request).await?;
         Ok(window(&reply, begun))
     }
 
@@ -136,7 +154,7 @@ impl Caller {
     async fn write(&self, id: &str, input: Input, window_of: WindowRequest) -> Called {
         let begun = Instant::now();
         let request = WriteRequest { input, window: window_of, ..WriteRequest::default() };
-        let written = self.place.client().await?.write(id, &request).await;
+        let written = self.connected().await?.write(id, &request).await;
         match written.map_err(Failure::from) {
             Ok(reply) => Ok(window(&reply, begun)),
             Err(failure) => Err(match failure.code() {
@@ -152,7 +170,7 @@ impl Caller {
 
     async fn read_screen(&self, arguments: &Arguments) -> Called {
         let scrollback = u32::try_from(arguments.number("scrollback", 0)?.unwrap_or(0)).unwrap_or(u32::MAX);
-        let screen = self.place.client().await?.screen(&session_id(arguments)?, scrollback).await?;
+        let screen = self.connected().await?.screen(&session_id(arguments)?, scrollback).await?;
         Ok(done(text::screen(&screen), &screen))
     }
 
@@ -160,7 +178,7 @@ impl Caller {
         let id = session_id(arguments)?;
         let size =
             format!("{}x{}", arguments.required_number("cols", 0)?, arguments.required_number("rows", 0)?);
-        let reply = self.place.client().await?.resize(&id, &size).await?;
+        let reply = self.connected().await?.resize(&id, &size).await?;
         Ok(done(format!("Session {id} is {size} now."), &reply))
     }
 
@@ -170,13 +188,13 @@ impl Caller {
             signal: arguments.required_text("signal")?,
             group: arguments.flag("group", true)?,
         };
-        let reply = self.place.client().await?.signal(&id, &request).await?;
+        let reply = self.connected().await?.signal(&id, &request).await?;
         Ok(done(format!("Signal {} was sent to session {id}.", request.signal), &reply))
     }
 
     async fn kill(&self, arguments: &Arguments) -> Called {
         let id = session_id(arguments)?;
-        let reply = self.place.client().await?.kill(&id, arguments.number("grace_ms", 0)?).await?;
+        let reply = self.connected().await?.kill(&id, arguments.number("grace_ms", 0)?).await?;
         let how = reply.exit.as_ref().map_or_else(|| "ended".to_owned(), ended);
         let mut told = format!("Session {id} {how}.");
         if !reply.survivors.is_empty() {
@@ -187,7 +205,7 @@ impl Caller {
 
     async fn list(&self, arguments: &Arguments) -> Called {
         let all = arguments.flag("all", false)?;
-        let mut sessions = self.place.client().await?.list().await?;
+        let mut sessions = self.connected().await?.list().await?;
         sessions.retain(|info| all || info.client.as_deref() == Some(self.client.as_str()));
         let told = if sessions.is_empty() { "There are no sessions.".to_owned() } else { table(&sessions) };
         Ok(done(told, &json!({ "sessions": sessions })))

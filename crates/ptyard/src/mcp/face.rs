@@ -75,6 +75,9 @@ impl ServerHandler for Face {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         };
         let arguments = request.arguments.unwrap_or_default();
+        if let Some(told) = context.peer.peer_info() {
+            self.caller.is_called(&told.client_info.name);
+        }
         let progress = Progress { token: context.meta.get_progress_token(), peer: context.peer.clone() };
         tokio::select! {
             answer = self.caller.call(tool, arguments, &progress) => Ok(result(answer).into()),

@@ -14,10 +14,28 @@ use tempfile::TempDir;
 use crate::package;
 
 /// Profiles, the kinds of programs they run on, which CAO knows by name, and what the scripted agent does in their place.
-const AGENTS: [(&str, &str, &str); 2] = [
+const AGENTS: [(&str, &str, &str); 4] = [
     ("helper", "claude_code", "turn = { busy_ms = 300, answer = \"You said: {text}\" }"),
     ("asker", "codex", "turn = { busy_ms = 300, ask = {}, answer = \"It was allowed.\" }"),
+    // These use their tools; see `tools.py`. The second argument of their program is its file with MCP servers.
+    (
+        "lead",
+        "copilot_cli",
+        "turn = { busy_ms = 120_000, run = [\"bin/tools\", \"'\"$2\"'\", \"few\", \"lead\"] }",
+    ),
+    (
+        "hand",
+        "kimi_cli",
+        "turn = { busy_ms = 120_000, run = [\"bin/tools\", \"'\"$2\"'\", \"all\", \"hand\"] }",
+    ),
 ];
+
+/// What is called by agents that use their tools.
+const TOOLS: &str = include_str!("tools.py");
+
+/// What CAO's own profiles say of the MCP server of their agents.
+const SERVER: &str =
+    "mcpServers:\n  cao-mcp-server:\n    type: stdio\n    command: cao-mcp-server\n    args: []\n";
 
 pub(crate) struct Site {
     dir: TempDir,
@@ -32,6 +50,11 @@ impl Drop for Site {
         let _ = self.server.wait();
         let _ = self.tmux(&["kill-server"]);
     }
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// What the server and its clients are started with.
@@ -74,18 +97,21 @@ impl Site {
         for (profile, provider, script) in AGENTS {
             let manifest = format!(
                 "id = '{provider}'\nname = 'Scripted'\nversion = '1.0.0'\nengine = 1\n[launch]\nbinaries = ['{profile}']\n\
+                 mcp = {{ encoder = 'json', args = ['--mcp-config', '{{file}}'] }}\n\
                  [ready]\nsettle_ms = 0\nfirst_settle_ms = 0\nquiet_ms = 700\nunseen_work_ms = 0\n"
             );
             fs::write(dir.path().join(format!("state/providers/{provider}.toml")), manifest).unwrap();
-            let text = format!("---\nname: {profile}\ndescription: Helps\nprovider: {provider}\n---\n");
+            let text =
+                format!("---\nname: {profile}\ndescription: Helps\nprovider: {provider}\n{SERVER}---\n");
             // Where `cao install` puts it.
             fs::write(dir.path().join(format!("cao/agent-store/{profile}.md")), text).unwrap();
             let agent = ptyard_testkit::agent::program().display();
-            let program = dir.path().join("bin").join(profile);
             let text = format!("#!/bin/sh\nexec {agent} --toml 'status.osc7501 = \"asks\"\n{script}'\n");
-            fs::write(&program, text).unwrap();
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&dir.path().join("bin").join(profile), &text);
         }
+        write_program(&dir.path().join("bin/tools"), &format!("#!/usr/bin/env python3\n{TOOLS}"));
+        let server = "cao-mcp-server";
+        std::os::unix::fs::symlink(programs.join(server), dir.path().join("bin").join(server)).unwrap();
 
         let mut server = Command::new(env!("CARGO_BIN_EXE_ptyard"));
         let server = prepare(dir.path(), &mut server).args(["serve", "--cao", "127.0.0.1:0"]);
@@ -154,6 +180,12 @@ impl Site {
         let started = self.json(&[&exec[..], &["--", cao.to_str().unwrap()], args].concat());
         assert!(started["session_id"].is_number(), "{started}");
         NAME
+    }
+
+    /// What the tools answered that agents of a profile have used.
+    pub(crate) fn answers(&self, profile: &str) -> Vec<Value> {
+        let told = fs::read_to_string(self.dir.path().join(profile)).unwrap_or_default();
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// What is on a terminal, once `wanted` is.

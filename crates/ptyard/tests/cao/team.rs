@@ -1,4 +1,4 @@
-//! The MCP server that CAO gives to agents, in the place of agents that use it.
+//! The MCP server that CAO gives to agents: used by agents in their terminals, and in the place of such agents.
 
 use std::time::{Duration, Instant};
 
@@ -88,6 +88,62 @@ fn agents_hand_off_assign_tell_answer_and_delete() {
         site.windows("cao-team"),
         [format!("helper-{}", &boss[..4]), format!("asker-{}", &asker[..4])]
     );
+}
+
+/// Has the conductor of a session use a tool of the MCP server that it starts itself; what the tool answered.
+fn used(site: &Site, session: &str, tool: &str, arguments: &Value) -> Value {
+    let earlier = site.answers("lead").len();
+    site.cao(&["session", "send", session, &format!("use {tool} {arguments}")]);
+    let answers = site.answers("lead");
+    assert_eq!(answers.len(), earlier + 1, "{tool}: {answers:?}");
+    answers[earlier].clone()
+}
+
+#[test]
+fn agents_in_their_terminals_start_the_server_themselves_and_work_together() {
+    let Some(site) = Site::start() else { return };
+    site.cao(&["launch", "--agents", "lead", "--headless", "--auto-approve", "--session-name", "field"]);
+    let boss = site.get("/sessions/cao-field/terminals")[0]["id"].as_str().unwrap().to_owned();
+    let use_tool = |tool: &str, arguments: &Value| used(&site, "cao-field", tool, arguments);
+
+    let work = json!({"agent_profile": "helper", "message": "compute", "timeout": 120});
+    let done = use_tool("handoff", &work);
+    assert_eq!(done["success"], true, "{done}");
+    assert!(done["output"].as_str().unwrap().contains("You said: compute"), "{done}");
+
+    // The worker answers without naming anybody, then by name: each time with its own tools.
+    let work = json!({"agent_profile": "hand", "message": r#"use send_message {"message": "it is 42"}"#});
+    let assigned = use_tool("assign", &work);
+    assert_eq!(assigned["success"], true, "{assigned}");
+    let worker = assigned["terminal_id"].as_str().unwrap().to_owned();
+    assert_eq!(site.get(&format!("/terminals/{worker}"))["caller_id"], boss.as_str());
+    let from_worker = |mail: &[Value]| -> Vec<String> {
+        let theirs = mail.iter().filter(|one| one["sender_id"] == worker.as_str());
+        let theirs = theirs.filter(|one| one["status"] == "delivered");
+        theirs.map(|one| one["message"].as_str().unwrap().to_owned()).collect()
+    };
+    let arrived = from_worker(&mail(&site, &boss, |mail| from_worker(mail).len() == 1));
+    assert!(arrived[0].starts_with("it is 42"), "{arrived:?}");
+    let back = json!({"receiver_id": boss, "message": "and 43"});
+    let told = json!({"receiver_id": worker, "message": format!("use send_message {back}")});
+    assert_eq!(use_tool("send_message", &told)["success"], true);
+    let arrived = from_worker(&mail(&site, &boss, |mail| from_worker(mail).len() == 2));
+    assert!(arrived[1].starts_with("and 43"), "{arrived:?}");
+    status_becomes(&site, &worker, "completed");
+    let used: Vec<_> = site.answers("hand").iter().map(|answer| answer["success"].clone()).collect();
+    assert_eq!(used, [json!(true), json!(true)]);
+
+    let asks = use_tool("assign", &json!({"agent_profile": "asker", "message": "remove it"}));
+    let asker = asks["terminal_id"].as_str().unwrap_or_else(|| panic!("{asks}")).to_owned();
+    status_becomes(&site, &asker, "waiting_user_answer");
+    let answered = use_tool("answer_user_prompt", &json!({"terminal_id": asker, "answer": "1"}));
+    assert_eq!(answered["success"], true, "{answered}");
+    status_becomes(&site, &asker, "completed");
+
+    let deleted = use_tool("delete_terminal", &json!({"terminal_id": worker}));
+    assert_eq!(deleted["success"], true, "{deleted}");
+    let left = [("lead", &boss), ("asker", &asker)].map(|(profile, id)| format!("{profile}-{}", &id[..4]));
+    assert_eq!(site.windows("cao-field"), left);
 }
 
 #[test]

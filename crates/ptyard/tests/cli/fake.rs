@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -16,10 +17,13 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::UnixListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
+
+/// Longer than anything takes that works, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +92,7 @@ impl Fake {
     pub(crate) fn start(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (happens, happened) = mpsc::channel(1024);
+        let (happens, happened) = mpsc::sync_channel(1024);
         let (stop, stopped) = oneshot::channel::<()>();
         let listener = std::os::unix::net::UnixListener::bind(dir.path().join("ptyard.sock")).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -119,7 +123,7 @@ impl Fake {
 
     /// Waits for the next thing that happens.
     pub(crate) fn next(&self) -> Happened {
-        self.happened.lock().unwrap().blocking_recv().expect("the fake runs")
+        self.happened.lock().unwrap().recv_timeout(PATIENCE).expect("something happens")
     }
 
     /// Waits until something happens that `wanted` accepts.
@@ -201,7 +205,7 @@ pub(crate) fn info(log_end: u64) -> Value {
 struct Room {
     script: Box<Script>,
     seen: Arc<Mutex<Vec<Seen>>>,
-    happens: mpsc::Sender<Happened>,
+    happens: mpsc::SyncSender<Happened>,
 }
 
 /// Tells when a request is dropped without an answer.
@@ -291,7 +295,7 @@ async fn play<S>(
     mut socket: WebSocketStream<S>,
     messages: Vec<Message>,
     afterwards: Afterwards,
-    happens: mpsc::Sender<Happened>,
+    happens: mpsc::SyncSender<Happened>,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {

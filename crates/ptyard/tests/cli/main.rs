@@ -16,6 +16,7 @@ mod mail;
 mod mcp;
 mod mcp_http;
 mod mcp_install;
+mod mcp_live;
 mod privacy;
 mod programs;
 mod providers;

@@ -12,7 +12,7 @@ pub(crate) struct Session {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last_id: u64,
-    hello: Value,
+    pub(crate) hello: Value,
     /// What was told of progress while a request was waited for.
     pub(crate) progress: Vec<Value>,
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -116,19 +117,26 @@ fn a_client_on_tcp_has_the_tools_with_progress_and_the_resources() {
     let tools = session.result("tools/list", &json!({}));
     assert_eq!(tools["tools"][0]["name"], "exec_command");
 
-    let call = json!({"name": "exec_command", "_meta": {"progressToken": "p"},
-        "arguments": {"cmd": "sleep 2.2; printf 'h\\303\\251'; exec sleep 600", "tty": true, "yield_time_ms": 4000}});
+    let program = "sleep 3.2; printf 'h\\303\\251'; exec sleep 600";
+    let call =
+        json!({"name": "exec_command", "arguments": {"cmd": program, "tty": true, "yield_time_ms": 250}});
+    let started = session.result("tools/call", &call);
+    let id = started["structuredContent"]["session_id"].as_u64().unwrap();
+    let arguments = json!({"session_id": id, "until": ["regex:h."], "timeout_ms": 60_000});
+    let call = json!({"name": "wait_for", "_meta": {"progressToken": "p"}, "arguments": arguments});
     let mut told = session.ask("tools/call", &call);
     let answer = told.pop().unwrap()["result"].take();
     let progress: Vec<_> = told.iter().filter(|told| told["method"] == "notifications/progress").collect();
     assert!(progress.len() >= 2, "{told:?}");
     assert_eq!(progress[0]["params"]["progressToken"], "p");
     assert!(answer["content"][0]["text"].as_str().unwrap().ends_with("hé"), "{answer}");
-    let id = answer["structuredContent"]["session_id"].as_u64().unwrap();
 
     let listed = session.result("resources/list", &json!({}));
     assert_eq!(listed["resources"].as_array().unwrap().len(), 2, "{listed}");
     assert_eq!(listed["resources"][0]["uri"], format!("ptyard://terminals/{id}/screen"));
+    let mail = json!({"name": "send_message", "arguments": {"receiver_id": id, "message": "hello"}});
+    session.result("tools/call", &mail);
+    assert_eq!(site.yard.json(&["inbox", &id.to_string()])[0]["origin"], "client:test");
     let templates = session.result("resources/templates/list", &json!({}));
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2, "{templates}");
     let read = |uri: &str| session.ask("resources/read", &json!({ "uri": uri })).pop().unwrap();
@@ -165,4 +173,25 @@ fn a_stream_that_waits_for_messages_ends_with_the_server() {
     let mut rest = String::new();
     peer.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
+}
+
+#[test]
+fn one_more_client_than_is_served_is_refused_until_another_leaves() {
+    let site = Site::start();
+    let begin = || site.post(&site.bearer(), &initialize());
+    let mut last = String::new();
+    for number in 0..256 {
+        last = begin();
+        assert!(last.starts_with("HTTP/1.1 200"), "{number}: {last}");
+    }
+    let refused = begin();
+    assert!(refused.starts_with("HTTP/1.1 5"), "{refused}");
+    let headers = format!("{}mcp-session-id: {}\r\n", site.bearer(), header(&last, "mcp-session-id"));
+    let mut left = String::new();
+    site.send("DELETE", &headers, "").read_to_string(&mut left).unwrap();
+    assert!(left.starts_with("HTTP/1.1 2"), "{left}");
+    let began = Instant::now();
+    while !begin().starts_with("HTTP/1.1 200") {
+        assert!(began.elapsed() < Duration::from_secs(30), "its place is not free");
+    }
 }

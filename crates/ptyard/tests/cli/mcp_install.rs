@@ -1,6 +1,7 @@
 //! `ptyard mcp install`, in a home of its own.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use tempfile::TempDir;
@@ -66,13 +67,16 @@ fn a_configuration_that_cannot_be_understood_stays_as_it_is() {
 }
 
 #[test]
-fn a_link_to_a_configuration_stays_a_link() {
+fn a_link_to_a_configuration_stays_a_link_and_the_file_as_open_as_it_was() {
     let home = Home(tempfile::tempdir().unwrap());
     let real = home.0.path().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
+    // Other entries may hold keys, or be shared: who may read the file is not ours to say.
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     let link = home.0.path().join(".claude.json");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     assert!(home.run(&["mcp", "install", "claude-code"]).status.success());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("ptyard"));
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
 }

@@ -77,6 +77,14 @@ fn an_agent_sends_reads_and_looks_in_its_own_name() {
     let names: Vec<&str> =
         tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"handoff") && !names.contains(&"exec_command"), "{names:?}");
+    // An agent sees of others what they tell it: no screens, no logs.
+    assert_eq!(session.hello["capabilities"]["resources"], Value::Null);
+    let screen = json!({"uri": format!("ptyard://terminals/{}/screen", other.id)});
+    for (method, params) in [("resources/list", json!({})), ("resources/read", screen.clone())] {
+        assert_eq!(session.request(method, &params), Value::Null, "{method}");
+    }
+    let mut operator = Session::over(yard.command(&["mcp"]));
+    assert!(operator.request("resources/read", &screen)["contents"].is_array());
 
     let (text, sent) = session.call("send_message", &json!({"receiver_id": "other", "message": "hello"}));
     assert!(text.contains("is stored"), "{text}");
@@ -85,6 +93,7 @@ fn an_agent_sends_reads_and_looks_in_its_own_name() {
     let (text, read) = other.session(&yard).call("read_inbox", &json!({}));
     assert!(text.contains("hello"), "{text}");
     assert_eq!(read["structuredContent"]["messages"][0]["from"], boss.id);
+    assert_eq!(read["structuredContent"]["messages"][0]["origin"], Value::Null, "a terminal vouches for it");
 
     let (text, none) = session.call("send_message", &json!({"message": "to whom?"}));
     assert_eq!(
@@ -145,6 +154,11 @@ fn an_operator_launches_and_hands_off_with_the_same_tools() {
         session.call("launch", &json!({"provider": "shell", "name": "one", "message": "true"}));
     assert_eq!(launched["isError"], false, "{text}");
     assert!(launched["structuredContent"]["message"].is_string());
+    let told = session.call("send_message", &json!({"receiver_id": "one", "message": "and more"}));
+    assert_eq!(told.1["isError"], false, "{}", told.0);
+    let assigned = session
+        .call("assign", &json!({"agent_profile": "helper", "provider": "generic", "message": "count"}));
+    let assigned = assigned.1["structuredContent"]["terminal_id"].as_str().unwrap().to_owned();
     let (text, neither) = session.call("launch", &json!({"name": "two"}));
     assert_eq!(neither["isError"], true, "{text}");
     let open = json!({"agent_profile": "helper", "provider": "generic", "message": "wait", "timeout": 1});
@@ -152,6 +166,15 @@ fn an_operator_launches_and_hands_off_with_the_same_tools() {
     assert!(text.contains("`handoff_result` with handoff_id h1"), "{text}");
     assert_eq!((&open["isError"], &open["structuredContent"]["state"]), (&json!(false), &json!("open")));
     let worker = open["structuredContent"]["terminal_id"].as_str().unwrap().to_owned();
+    // Whoever gets mail is told what its sender calls itself; a person at the command line has no name.
+    assert!(yard.run(&["send", "one", "by hand"]).status.success());
+    let origins = |id: &str| -> Vec<Value> {
+        let mail = yard.json(&["inbox", id, "--all"]);
+        mail.as_array().unwrap().iter().map(|message| message["origin"].clone()).collect()
+    };
+    let test = json!("client:test");
+    assert_eq!(origins("one"), [test.clone(), test.clone(), Value::Null]);
+    assert_eq!((origins(&assigned), origins(&worker)), (vec![test.clone()], vec![test]));
     yard.json(&["kill", &worker]);
     let failed = session.call("handoff_result", &json!({"handoff_id": "h1", "timeout": 60}));
     assert_eq!(failed.1["isError"], true);

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use ptyard_core::turn::Status;
-use ptyard_yard::agents::Answer;
+use ptyard_yard::agents::{Answer, Voice};
 use ptyard_yard::inbox::{MessageState, Until};
 use ptyard_yard::{TypedInput, WindowSpec, WriteSpec};
 use serde::Deserialize;
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use super::extract::{Asked, Named};
 use super::refusal::Refusal;
-use super::sessions::Caller;
 use super::{Cao, sessions, shape, start};
 
 /// How long a client is kept until its words are seen to have arrived: its own patience is 10 s.
@@ -53,7 +52,7 @@ pub(super) async fn input(
     }
     let sender = match sessions::caller(&cao, &["query", "sender_id"], params.sender_id.as_deref())? {
         // Nobody writes to itself.
-        itself if itself.terminal == Some(named.member.id) => Caller::default(),
+        itself if itself.terminal == Some(named.member.id) => Voice::default(),
         sender => sender,
     };
     let message = cao.yard.send(&named.at, start::verbatim(&params.message, sender)).await?;

@@ -15,6 +15,11 @@ use ptyard_yard::Yard;
 use ptyard_yard::agents::Known;
 use ptyard_yard::agents::roster::{Member, Session};
 
+/// The variables by which CAO's clients find this server, and its directory.
+pub(super) const HOST_VARIABLE: &str = "CAO_API_HOST";
+pub(super) const PORT_VARIABLE: &str = "CAO_API_PORT";
+pub(super) const HOME_VARIABLE: &str = "CAO_HOME_DIR";
+
 /// What the name of each session begins with.
 const PREFIX: &str = "cao-";
 
@@ -71,7 +76,11 @@ pub(super) fn alias(member: &Member) -> Option<Known> {
             ("CAO_SESSION_NAME", member.session.clone()),
         ]
     };
-    member.session.starts_with(PREFIX).then(|| Known { variables: variables(), title: window(member) })
+    member.session.starts_with(PREFIX).then(|| Known {
+        variables: variables(),
+        shared: &[HOST_VARIABLE, PORT_VARIABLE, HOME_VARIABLE],
+        title: window(member),
+    })
 }
 
 /// The window a terminal has: its profile and the first digits of what it is called.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ptyard_core::{ErrorCode, TerminalId};
+use ptyard_core::ErrorCode;
 use ptyard_yard::YardError;
-use ptyard_yard::agents::Labels;
 use ptyard_yard::agents::roster::Session;
+use ptyard_yard::agents::{Labels, Voice};
 use ptyard_yard::inbox::Origin;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -167,30 +167,17 @@ fn gone(name: &str, error: &YardError) -> Refusal {
     Refusal::unknown("Session", name)
 }
 
-/// Longest name that a sender may give itself, in characters.
-const NAME_CHARS: usize = 128;
-
-/// Who speaks, as a client says: an agent, a program under a name of its own, or nobody in particular.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Caller {
-    /// The agent.
-    pub(super) terminal: Option<TerminalId>,
-    /// The name of one that is no agent, or none that is still there.
-    pub(super) origin: Option<Origin>,
-}
-
 /// Whom a client names at `place`, a part of its request. What it says is believed: its clients know no token.
-pub(super) fn caller(cao: &Cao, place: &[&str], said: Option<&str>) -> Result<Caller, Refusal> {
+pub(super) fn caller(cao: &Cao, place: &[&str], said: Option<&str>) -> Result<Voice, Refusal> {
     let Some(name) = said.map(str::trim).filter(|name| !name.is_empty()) else {
-        return Ok(Caller::default());
+        return Ok(Voice::default());
     };
-    if name.chars().count() > NAME_CHARS || name.contains(char::is_control) {
-        let most = format!("a name is one line of at most {NAME_CHARS} characters: shorten it");
-        return Err(Refusal::shape(place, &most));
-    }
+    let Some(origin) = Origin::client(name) else {
+        return Err(Refusal::shape(place, "a name is one line of at most 128 characters: shorten it"));
+    };
     let member = name.parse().ok().and_then(|tid: Tid| tid.member(&cao.yard));
     Ok(match member {
-        Some(member) => Caller { terminal: Some(member.id), origin: None },
-        None => Caller { terminal: None, origin: Some(Origin::Client(name.to_owned())) },
+        Some(member) => Voice { terminal: Some(member.id), origin: None },
+        None => Voice { terminal: None, origin: Some(origin) },
     })
 }

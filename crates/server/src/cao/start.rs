@@ -9,12 +9,11 @@ use axum::http::StatusCode;
 use ptyard_core::{TerminalId, typed};
 use ptyard_yard::TerminalRef;
 use ptyard_yard::agents::roster::Member;
-use ptyard_yard::agents::{Labels, LaunchSpec};
+use ptyard_yard::agents::{Labels, LaunchSpec, Voice};
 use ptyard_yard::inbox::{Purpose, SendSpec};
 
-use super::Cao;
 use super::refusal::Refusal;
-use super::sessions::Caller;
+use super::{Cao, name};
 
 /// What an agent runs on when nobody says.
 pub(super) const USUAL_PROVIDER: &str = "kiro_cli";
@@ -31,7 +30,7 @@ pub(super) struct Wanted {
     pub(super) session: String,
     pub(super) cwd: Option<String>,
     pub(super) tools: Option<Vec<String>>,
-    pub(super) caller: Caller,
+    pub(super) caller: Voice,
     pub(super) model: Option<String>,
     pub(super) env: BTreeMap<String, String>,
     /// Its first words.
@@ -95,10 +94,10 @@ impl Cao {
         if let Some(relative) = cwd.as_deref().filter(|cwd| !cwd.is_absolute()) {
             return Err(Refusal::bad(format!("Working directory {} is not absolute", relative.display())));
         }
-        let creator = wanted.caller.terminal;
+        let creator = wanted.caller.clone();
         let is_unlimited = wanted.tools.as_ref().is_some_and(|tools| tools.iter().any(|tool| tool == "*"));
         Ok(LaunchSpec {
-            provider: self.provider(wanted, creator, cwd.as_deref()),
+            provider: self.provider(wanted, creator.terminal, cwd.as_deref()),
             profile: Some(wanted.profile.clone()),
             session: Some(wanted.session.clone()),
             model: wanted.model.clone(),
@@ -131,9 +130,9 @@ impl Cao {
     pub(super) fn environment(&self, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let address = self.config.address;
         let mut env = given;
-        env.insert("CAO_API_HOST".to_owned(), address.ip().to_string());
-        env.insert("CAO_API_PORT".to_owned(), address.port().to_string());
-        env.insert("CAO_HOME_DIR".to_owned(), self.config.home.display().to_string());
+        env.insert(name::HOST_VARIABLE.to_owned(), address.ip().to_string());
+        env.insert(name::PORT_VARIABLE.to_owned(), address.port().to_string());
+        env.insert(name::HOME_VARIABLE.to_owned(), self.config.home.display().to_string());
         env
     }
 
@@ -155,7 +154,7 @@ impl Cao {
 }
 
 /// Words as a client gives them: it has put its own lines around them.
-pub(super) fn verbatim(text: &str, Caller { terminal, origin }: Caller) -> SendSpec {
+pub(super) fn verbatim(text: &str, Voice { terminal, origin }: Voice) -> SendSpec {
     SendSpec { from: terminal.map(TerminalRef::Id), origin, ..SendSpec::new(typed::clean(text).text) }
 }
 

@@ -72,8 +72,7 @@ pub(super) async fn run(State(cao): State<Cao>, Body(body): Body<StepBody>) -> R
     let afterwards = if body.teardown.unwrap_or(true) { Afterwards::Dismiss } else { Afterwards::Keep };
     let patience = Duration::from_secs_f64(timeout_s);
     let spec = cao.launch_spec(&wanted)?;
-    let handed =
-        cao.yard.hand_off_verbatim(spec, &body.prompt, wanted.caller.origin, patience, afterwards).await?;
+    let handed = cao.yard.hand_off_verbatim(spec, &body.prompt, patience, afterwards).await?;
     let tid = Tid::of(handed.worker.id).to_string();
     let failed = |status, kind, message: String| {
         Err(Refusal::new(status, json!({"message": message, "kind": kind, "terminal_id": tid})))

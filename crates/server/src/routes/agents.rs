@@ -34,7 +34,7 @@ pub(crate) async fn launch(
 ) -> Result<Json<LaunchReply>, ApiError> {
     let message = request.message.take();
     let mut spec = agents::launch_spec(request)?;
-    spec.creator = speaker.terminal(&shared.yard)?;
+    spec.creator = speaker.voice(&shared.yard)?;
     let Some(message) = message else {
         return Ok(Json(agents::launched(shared.yard.launch(spec).await?)));
     };
@@ -86,7 +86,7 @@ pub(crate) async fn tell(
         Ok(at) => at,
         Err(never) => match never {},
     });
-    let speaker = speaker.terminal(&shared.yard)?;
+    let speaker = speaker.voice(&shared.yard)?;
     let told = shared.yard.tell(speaker, to.as_ref(), &request.text, Purpose::Message, request.key).await?;
     Ok(Json(translate::message(told.message)))
 }
@@ -207,7 +207,7 @@ pub(crate) async fn hand_off(
     let patience = agents::patience(request.timeout_ms)?;
     let afterwards = if request.keep { Afterwards::Keep } else { Afterwards::Dismiss };
     let mut spec = agents::worker_spec(request.worker)?;
-    spec.creator = speaker.terminal(&shared.yard)?;
+    spec.creator = speaker.voice(&shared.yard)?;
     let handed = shared.yard.hand_off(spec, &request.text, patience, afterwards).await?;
     Ok(Json(agents::handoff(handed.row)))
 }
@@ -261,7 +261,7 @@ pub(crate) async fn assign(
     Payload(request): Payload<WorkRequest>,
 ) -> Result<Json<AssignReply>, ApiError> {
     let mut spec = agents::worker_spec(request.worker)?;
-    spec.creator = speaker.terminal(&shared.yard)?;
+    spec.creator = speaker.voice(&shared.yard)?;
     let (worker, told) = shared.yard.assign(spec, &request.text).await?;
     Ok(Json(AssignReply { worker: agents::launched(worker), message: told.message.id.to_string() }))
 }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use ptyard_core::ErrorCode;
 use ptyard_yard::agents::framing::Purpose;
-use ptyard_yard::inbox::{Page, Which};
+use ptyard_yard::inbox::{Page, SendSpec, Which};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -30,15 +30,15 @@ pub(crate) async fn send(
     Payload(request): Payload<SendRequest>,
 ) -> Result<Json<MessageInfo>, ApiError> {
     let (spec, wait) = translate::send_spec(request)?;
-    let speaker = speaker.terminal(&shared.yard)?;
-    let mut message = match speaker {
-        Some(speaker) => {
+    let speaker = speaker.voice(&shared.yard)?;
+    let mut message = match speaker.terminal {
+        Some(terminal) => {
             let claimed = spec.from.map(|from| shared.yard.info(&from)).transpose()?;
-            if claimed.is_some_and(|claimed| claimed.id != speaker) {
+            if claimed.is_some_and(|claimed| claimed.id != terminal) {
                 return Err(ApiError::new(ErrorCode::Forbidden, "a terminal sends in its own name only"));
             }
             let told = shared.yard.tell_urgently(
-                Some(speaker),
+                speaker,
                 Some(&at),
                 &spec.text,
                 Purpose::Message,
@@ -47,7 +47,7 @@ pub(crate) async fn send(
             );
             told.await?.message
         }
-        None => shared.yard.send(&at, spec).await?,
+        None => shared.yard.send(&at, SendSpec { origin: speaker.origin, ..spec }).await?,
     };
     if let Some((until, at_most)) = wait {
         message = shared.yard.await_message(message.id, until, at_most).await?;

@@ -36,7 +36,7 @@ pub(crate) fn launch_spec(request: LaunchRequest) -> Result<LaunchSpec, ApiError
             OnDialogInfo::Ask => OnDialog::Ask,
             OnDialogInfo::TrustCwd => OnDialog::TrustCwd,
         },
-        creator: None,
+        creator: Default::default(),
         profiles: request.profiles.map(Into::into),
         ..LaunchSpec::default()
     })

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::site::{Answer, Site, send, soon};
 
 /// A site with a profile whose agents are shells.
-fn site() -> Site {
+pub(crate) fn site() -> Site {
     let site = Site::start_with_cao();
     let store = site.dir.path().join("cao/agent-store");
     std::fs::create_dir_all(&store).unwrap();
@@ -21,7 +21,13 @@ fn site() -> Site {
     site
 }
 
-async fn call_from(site: &Site, method: Method, path: &str, body: &Value, origin: Option<&str>) -> Answer {
+pub(crate) async fn call_from(
+    site: &Site,
+    method: Method,
+    path: &str,
+    body: &Value,
+    origin: Option<&str>,
+) -> Answer {
     let address = site.cao.unwrap();
     let mut request = Request::builder().method(method).uri(path).header(HOST, address.to_string());
     if let Some(origin) = origin {
@@ -36,26 +42,26 @@ async fn call_from(site: &Site, method: Method, path: &str, body: &Value, origin
     Answer::read(send(stream, request.unwrap()).await).await
 }
 
-async fn call(site: &Site, method: Method, path: &str) -> (u16, Value) {
+pub(crate) async fn call(site: &Site, method: Method, path: &str) -> (u16, Value) {
     let answer = call_from(site, method, path, &Value::Null, None).await;
     (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap())
 }
 
-async fn get(site: &Site, path: &str) -> Value {
+pub(crate) async fn get(site: &Site, path: &str) -> Value {
     let (status, document) = call(site, Method::GET, path).await;
     assert_eq!(status, 200, "{path}: {document}");
     document
 }
 
 /// Starts a shell that reads no start-up files of whoever runs this: they may print, and wait.
-async fn start(site: &Site, path: &str) -> (u16, Value) {
+pub(crate) async fn start(site: &Site, path: &str) -> (u16, Value) {
     let body = json!({"env_vars": {"HOME": env!("CARGO_TARGET_TMPDIR")}});
     let answer = call_from(site, Method::POST, path, &body, None).await;
     (answer.status.as_u16(), serde_json::from_slice(&answer.body).unwrap())
 }
 
 /// A session with one shell; what it is called.
-async fn session(site: &Site, name: &str) -> String {
+pub(crate) async fn session(site: &Site, name: &str) -> String {
     let path = format!("/sessions?agent_profile=sheller&session_name={name}&working_directory=/tmp");
     let (status, made) = start(site, &path).await;
     assert_eq!(status, 201, "{made}");

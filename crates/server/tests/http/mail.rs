@@ -1,10 +1,12 @@
 //! Mail over HTTP.
 
+use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
+use ptyard_server::CLIENT_HEADER;
 use ptyard_server::api::{Batching, ErrorReply, MailboxInfo, MessageInfo, Urgency};
 use serde_json::{Value, json};
 
-use crate::site::Site;
+use crate::site::{Answer, Site, request, send};
 
 fn ids(page: &[MessageInfo]) -> Vec<&str> {
     page.iter().map(|message| message.id.as_str()).collect()
@@ -104,5 +106,33 @@ async fn mail_that_cannot_be_is_refused_with_its_code() {
     assert_eq!(code(get.clone(), "/v1/messages/m99", Value::Null).await, "unknown_message");
     assert_eq!(code(get.clone(), "/v1/messages/99", Value::Null).await, "invalid_argument");
     assert_eq!(code(get, &format!("{inbox}?most=0"), Value::Null).await, "invalid_argument");
+    site.close().await;
+}
+
+#[tokio::test]
+async fn a_program_that_says_what_it_is_called_is_told_so_and_a_terminal_is_not() {
+    let site = Site::start();
+    site.exec(json!({"argv": ["cat"], "stdin": "pipe", "name": "worker", "yield_ms": 250})).await;
+    let called = async |path: &str, body: Value, name: &[u8]| {
+        let mut request = request(Method::POST, path, &body);
+        request.headers_mut().insert(CLIENT_HEADER, HeaderValue::from_bytes(name).unwrap());
+        Answer::read(send(site.connect().await, request).await).await
+    };
+    let told: MessageInfo =
+        called("/v1/messages", json!({"to": "worker", "text": "hi"}), "an ägent".as_bytes()).await.json();
+    let sent: MessageInfo = called("/v1/terminals/worker/inbox", json!({"text": "hi"}), b"ui").await.json();
+    assert_eq!(
+        [told.origin.as_deref(), sent.origin.as_deref()],
+        [Some("client:an ägent"), Some("client:ui")]
+    );
+    // A flow is nobody's to be: what a program says is one word more.
+    let sent: MessageInfo =
+        called("/v1/terminals/worker/inbox", json!({"text": "hi"}), b"flow:x").await.json();
+    assert_eq!(sent.origin.as_deref(), Some("client:flow:x"));
+    for bad in [&b" "[..], b"\xff", &[b'a'; 129]] {
+        let answer = called("/v1/terminals/worker/inbox", json!({"text": "hi"}), bad).await;
+        assert_eq!(answer.code(), (400, "invalid_argument".to_owned()));
+    }
+    assert_eq!(site.get::<MailboxInfo>("/v1/terminals/worker/mailbox").await.pending, 3);
     site.close().await;
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cao;
+mod cao_rules;
 mod errors;
 mod events;
 mod look;

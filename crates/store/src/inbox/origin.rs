@@ -16,7 +16,19 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoOrigin;
 
+/// Longest name that a program may give itself, in characters.
+const NAME_CHARS: usize = 128;
+
 impl Origin {
+    /// A program that calls itself so: one line that is not empty, of at most 128 characters; `None` for any other name.
+    #[must_use]
+    pub fn client(name: &str) -> Option<Self> {
+        let name = name.trim();
+        let is_name =
+            !name.is_empty() && name.chars().count() <= NAME_CHARS && !name.contains(char::is_control);
+        is_name.then(|| Self::Client(name.to_owned()))
+    }
+
     /// The kind, and the name.
     fn parts(&self) -> (&'static str, &str) {
         match self {
@@ -64,6 +76,16 @@ mod tests {
         }
         for bad in ["", "ui", "person:x"] {
             assert_eq!(bad.parse::<Origin>(), Err(NoOrigin));
+        }
+    }
+
+    #[test]
+    fn a_program_calls_itself_by_one_line() {
+        let longest = "ä".repeat(NAME_CHARS);
+        assert_eq!(Origin::client(" a b "), Some(Origin::Client("a b".to_owned())));
+        assert_eq!(Origin::client(&longest), Some(Origin::Client(longest.clone())));
+        for bad in ["", " ", "a\nb", "\u{1b}[31m", &(longest + "b")] {
+            assert_eq!(Origin::client(bad), None, "{bad:?}");
         }
     }
 }

@@ -216,6 +216,9 @@ pub struct TurnConfig {
     pub end: Ending,
     /// The answer; `{text}` is the message.
     pub answer: String,
+    /// A program with its arguments that does the work instead: the message is its input, what it prints the answer. The
+    /// turn ends with it, or without it after `busy_ms`.
+    pub run: Vec<String>,
 }
 
 impl Default for TurnConfig {
@@ -227,6 +230,7 @@ impl Default for TurnConfig {
             ask: None,
             end: Ending::Answer,
             answer: "You said: {text}".to_owned(),
+            run: Vec::new(),
         }
     }
 }

@@ -21,6 +21,15 @@ pub enum Effect {
     Record(Event),
     /// Bytes to print besides the screen.
     Print(Vec<u8>),
+    /// Has this program do the work of the turn with this number; [`Agent::worked`] is told what it printed.
+    Run {
+        /// The turn.
+        turn: usize,
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// Its input.
+        text: String,
+    },
     /// It leaves; nothing comes after this.
     Leave(Leaving),
 }
@@ -218,6 +227,17 @@ impl Agent {
         self.tick(now);
     }
 
+    /// A program that works for a turn has ended, and printed this. A turn that is over does not hear of it.
+    pub fn worked(&mut self, number: usize, answer: String, now: Moment) {
+        if let Phase::Turn(turn) | Phase::Dialog { turn: Some(turn), .. } = &mut self.phase
+            && turn.number == number
+        {
+            turn.plan.answer = answer;
+            turn.ends = now;
+        }
+        self.tick(now);
+    }
+
     /// The terminal is gone, or its input has ended.
     pub fn hang_up(&mut self) {
         if matches!(self.phase, Phase::Left) {
@@ -304,6 +324,10 @@ impl Agent {
         self.record(Event::Submitted { turn: self.turns, text: text.clone() });
         self.say(&format!("> {text}"));
         let ends = now + Duration::from_millis(plan.busy_ms);
+        if !plan.run.is_empty() {
+            let (turn, argv, text) = (self.turns, plan.run.clone(), text.clone());
+            self.effects.push(Effect::Run { turn, argv, text });
+        }
         let ask_at = plan.ask.as_ref().map(|ask| now + Duration::from_millis(ask.after_ms));
         self.phase = Phase::Turn(Turn { number: self.turns, text, plan, began: now, ends, ask_at });
         self.tell(Report::Working, "");

@@ -1,9 +1,9 @@
 //! The agent on a real terminal.
 
-use std::io::{self, Write as _};
+use std::io::{self, PipeReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ptyard_core::{Moment, Size};
@@ -35,7 +35,7 @@ pub fn run(config: AgentConfig, record: Option<&Path>) -> io::Result<u8> {
     recorder.write(0, Event::Started { pid: std::process::id() })?;
     let started = Instant::now();
     let agent = Agent::new(config, Moment::EPOCH);
-    Session { agent, parser: Parser::new(), recorder, started, drawn: None, before }.run()
+    Session { agent, parser: Parser::new(), recorder, started, drawn: None, worker: None, before }.run()
 }
 
 struct Session {
@@ -44,7 +44,23 @@ struct Session {
     recorder: Recorder,
     started: Instant,
     drawn: Option<Frame>,
+    worker: Option<Worker>,
     before: Termios,
+}
+
+/// A program that works for a turn.
+struct Worker {
+    turn: usize,
+    program: Child,
+    output: PipeReader,
+    printed: Vec<u8>,
+}
+
+/// What came first.
+enum Woken {
+    Input,
+    Output,
+    Moment,
 }
 
 impl Session {
@@ -63,20 +79,25 @@ impl Session {
             redraw_at = redraw_at.filter(|at| *at > now && next.is_some()).into_iter().chain(next).min();
             let escape = self.parser.waits().then_some(now + ESCAPE_WAIT);
             let wake = self.agent.deadline().into_iter().chain(redraw_at).chain(escape).min();
-            let now = if self.wait(wake)? {
-                let mut bytes = [0; READ_BYTES];
-                let count = rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0);
-                let now = self.now();
-                reads += 1;
-                if count == 0 {
-                    self.agent.hang_up();
+            let now = match self.wait(wake)? {
+                Woken::Moment => self.now(),
+                Woken::Output => {
+                    self.hear()?;
+                    continue;
                 }
-                for input in self.parser.feed(&bytes[..count]) {
-                    self.agent.input(input, reads, now);
+                Woken::Input => {
+                    let mut bytes = [0; READ_BYTES];
+                    let count = rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0);
+                    let now = self.now();
+                    reads += 1;
+                    if count == 0 {
+                        self.agent.hang_up();
+                    }
+                    for input in self.parser.feed(&bytes[..count]) {
+                        self.agent.input(input, reads, now);
+                    }
+                    continue;
                 }
-                continue;
-            } else {
-                self.now()
             };
             if escape.is_some_and(|at| at <= now) {
                 for input in self.parser.flush() {
@@ -90,8 +111,8 @@ impl Session {
         Moment::from_epoch(self.started.elapsed())
     }
 
-    /// Whether there is input; `false` when the moment came first.
-    fn wait(&self, wake: Option<Moment>) -> io::Result<bool> {
+    /// Waits for input, for output of the program that works, or for a moment.
+    fn wait(&self, wake: Option<Moment>) -> io::Result<Woken> {
         let timeout = wake.map(|wake| {
             let left = wake.since(self.now());
             // One millisecond more than nothing, so that a moment that is all but here does not spin.
@@ -99,12 +120,44 @@ impl Session {
             Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
         });
         let stdin = io::stdin();
-        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
+        fds.extend(self.worker.iter().map(|worker| PollFd::new(&worker.output, PollFlags::IN)));
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(Woken::Moment),
+            Ok(_) if fds[0].revents().is_empty() => Ok(Woken::Output),
+            Ok(_) => Ok(Woken::Input),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn begin_work(&mut self, turn: usize, argv: &[String], text: &str) -> io::Result<()> {
+        let (output, writer) = io::pipe()?;
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+        let mut program = command.spawn()?;
+        if let Some(mut input) = program.stdin.take() {
+            // One that does not read it is not interested.
+            let _ = input.write_all(text.as_bytes());
+        }
+        self.worker = Some(Worker { turn, program, output, printed: Vec::new() });
+        Ok(())
+    }
+
+    /// Takes what the program that works has printed, or its end.
+    fn hear(&mut self) -> io::Result<()> {
+        let Some(worker) = &mut self.worker else { return Ok(()) };
+        let mut bytes = [0; READ_BYTES];
+        let count = worker.output.read(&mut bytes)?;
+        worker.printed.extend_from_slice(&bytes[..count]);
+        if count == 0 {
+            worker.program.wait()?;
+            let answer = String::from_utf8_lossy(&worker.printed).trim().to_owned();
+            let turn = worker.turn;
+            self.worker = None;
+            let now = self.now();
+            self.agent.worked(turn, answer, now);
+        }
+        Ok(())
     }
 
     /// Does what the agent decided, in its order: the record first, then what can be seen.
@@ -114,6 +167,7 @@ impl Session {
             match effect {
                 Effect::Record(event) => self.recorder.write(ms, event)?,
                 Effect::Print(bytes) => print(&bytes)?,
+                Effect::Run { turn, argv, text } => self.begin_work(turn, &argv, &text)?,
                 Effect::Leave(leaving) => return Ok(Some(leaving)),
             }
         }

@@ -21,7 +21,7 @@ use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
 use super::labels::Labels;
 use super::listen::{self, door::Served};
-use super::mail::abandoned_by_nobody;
+use super::mail::{Voice, abandoned_by_nobody};
 use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
 use super::roster::Member;
@@ -54,10 +54,23 @@ pub type Alias = fn(&Member) -> Option<Known>;
 /// How another program's clients know an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Variables by which its program knows what it is called.
+    /// Variables by which its program knows what it is called. The MCP servers of its profile get them, too: some
+    /// programs start servers with few variables of their own.
     pub variables: Vec<(&'static str, String)>,
+    /// Names of variables that these servers get as well, where the agent is given them.
+    pub shared: &'static [&'static str],
     /// What people see it called at a place that shows programs by name.
     pub title: String,
+}
+
+impl Known {
+    /// What the MCP servers of an agent are told that is given these variables.
+    fn told(&self, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let variables = self.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let shared =
+            self.shared.iter().filter_map(|name| Some(((*name).to_owned(), given.get(*name)?.clone())));
+        shared.chain(variables).collect()
+    }
 }
 
 /// An agent to start.
@@ -93,8 +106,8 @@ pub struct LaunchSpec {
     pub tools_as_said: Option<Vec<String>>,
     /// What is written on it.
     pub labels: Labels,
-    /// The terminal that creates it; `None` is a person.
-    pub creator: Option<TerminalId>,
+    /// Who creates it.
+    pub creator: Voice,
     /// The caller's `PTYARD_PROFILES`.
     pub profiles: Option<OsString>,
 }
@@ -165,7 +178,7 @@ impl Yard {
         let provider = self.provider_of(&spec, profile.as_ref())?;
         let session = session_name(spec.session.as_deref())?;
         let (session, depth) =
-            self.inner.team.roster().place(spec.creator, session).map_err(AgentError::from)?;
+            self.inner.team.roster().place(spec.creator.terminal, session).map_err(AgentError::from)?;
         let session = session.map_or_else(|| format!("s-{}", ids::chunk_id()), |name| name.to_string());
         let io = Io::Tty(Size::new(COLUMNS_ROWS.0, COLUMNS_ROWS.1).unwrap_or(Size::DEFAULT));
         let exec = ExecSpec {
@@ -185,7 +198,7 @@ impl Yard {
         let member = |id| Member {
             id,
             session: session.clone(),
-            creator: spec.creator,
+            creator: spec.creator.terminal,
             profile: profile.as_ref().map(|profile| profile.name.to_string()),
             provider: provider.id().to_owned(),
             depth,
@@ -203,6 +216,12 @@ impl Yard {
         let door = self.door(&spec, &provider).filter(|_| is_here);
         let furnish = |id: TerminalId, directory: &Path, env: &BTreeMap<String, String>| {
             let token = Token::draw();
+            let member = member(id);
+            let known = alias.and_then(|alias| alias(&member));
+            let mut of_profile = of_profile;
+            if let Some(known) = &known {
+                servers::introduce(&mut of_profile, &known.told(&spec.env));
+            }
             let mut wanted = wanted(&spec, profile.as_ref(), &provider, directory, env);
             wanted.mcp = program
                 .iter()
@@ -223,9 +242,7 @@ impl Yard {
             env.insert(TOKEN_VARIABLE.to_owned(), token.reveal());
             env.insert(SESSION_VARIABLE.to_owned(), session.clone());
             env.insert(STATE_VARIABLE.to_owned(), state.display().to_string());
-            let member = member(id);
-            let known = alias.and_then(|alias| alias(&member));
-            let title = known.map(|Known { variables, title }| {
+            let title = known.map(|Known { variables, title, .. }| {
                 env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value)));
                 title
             });
@@ -319,7 +336,7 @@ impl Yard {
     fn provider_of(&self, spec: &LaunchSpec, profile: Option<&Profile>) -> Result<Arc<Provider>, YardError> {
         let of_creator = || {
             let roster = self.inner.team.roster();
-            spec.creator.and_then(|id| Some(roster.member(id)?.provider.clone()))
+            spec.creator.terminal.and_then(|id| Some(roster.member(id)?.provider.clone()))
         };
         let wanted = spec.provider.clone().or_else(|| profile?.provider.clone()).or_else(of_creator);
         let wanted = wanted.ok_or_else(|| {

@@ -8,12 +8,27 @@ use super::framing::{self, Purpose, Sender, Tag};
 use super::launch::{LaunchSpec, Launched};
 use crate::error::YardError;
 use crate::ids;
-use crate::inbox::{self, Message, SendSpec, Urgency};
+use crate::inbox::{self, Message, Origin, SendSpec, Urgency};
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
 
 /// Longest first words of an agent, in bytes: what a message may have, less what is put around it.
 pub(crate) const FIRST_WORDS_BYTES: usize = (1 << 20) - 4_096;
+
+/// Who says something, or has it done: a terminal, a program outside of all terminals, or a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Voice {
+    /// The terminal.
+    pub terminal: Option<TerminalId>,
+    /// What is known of one that is no terminal. Not looked at where a terminal speaks.
+    pub origin: Option<Origin>,
+}
+
+impl From<Option<TerminalId>> for Voice {
+    fn from(terminal: Option<TerminalId>) -> Self {
+        Self { terminal, origin: None }
+    }
+}
 
 /// A message that was accepted, and what its text lost.
 #[derive(Debug, Clone)]
@@ -25,26 +40,26 @@ pub struct Told {
 }
 
 impl Yard {
-    /// Accepts a message of `speaker`, whom the yard knows by its token; `None` is a person. Without a receiver it goes
-    /// to who created the speaker. What agents say is framed; a person's words are typed as they are.
+    /// Accepts a message of `speaker`; a terminal the yard knows by its token. Without a receiver it goes to who created
+    /// the speaker. What agents say is framed; words of others are typed as they are.
     ///
     /// # Errors
     /// [`AgentError::Roster`] for a message to oneself, or to nobody.
     pub async fn tell(
         &self,
-        speaker: Option<TerminalId>,
+        speaker: impl Into<Voice>,
         to: Option<&TerminalRef>,
         text: &str,
         purpose: Purpose,
         key: Option<String>,
     ) -> Result<Told, YardError> {
-        self.tell_urgently(speaker, to, text, purpose, key, Urgency::Ready).await
+        self.tell_urgently(speaker.into(), to, text, purpose, key, Urgency::Ready).await
     }
 
     /// The same, and how urgent it is.
     pub async fn tell_urgently(
         &self,
-        speaker: Option<TerminalId>,
+        speaker: Voice,
         to: Option<&TerminalRef>,
         text: &str,
         purpose: Purpose,
@@ -52,7 +67,7 @@ impl Yard {
         urgency: Urgency,
     ) -> Result<Told, YardError> {
         let named = to.map(|at| Ok::<_, YardError>(self.find(at)?.id())).transpose()?;
-        let receiver = match speaker {
+        let receiver = match speaker.terminal {
             Some(speaker) => self.inner.team.roster().receiver(speaker, named).map_err(AgentError::from)?,
             None => named.ok_or_else(|| {
                 YardError::InvalidArgument(
@@ -60,22 +75,20 @@ impl Yard {
                 )
             })?,
         };
-        let (spec, removed) = self.put(speaker, text, purpose);
+        let (spec, removed) = self.put(&speaker, text, purpose);
         let message = self.send(&TerminalRef::Id(receiver), SendSpec { key, urgency, ..spec }).await?;
         Ok(Told { message, removed })
     }
 
     /// What a speaker says, as it is put before its receiver, and what it lost.
-    pub(super) fn put(
-        &self,
-        speaker: Option<TerminalId>,
-        text: &str,
-        purpose: Purpose,
-    ) -> (SendSpec, Removed) {
-        let purpose = if speaker.is_none() && purpose == Purpose::Message { Purpose::Plain } else { purpose };
-        let framed = framing::frame(text, purpose, &self.sender(speaker), Tag::new(ids::random_u32()));
+    pub(super) fn put(&self, speaker: &Voice, text: &str, purpose: Purpose) -> (SendSpec, Removed) {
+        let terminal = speaker.terminal;
+        let purpose =
+            if terminal.is_none() && purpose == Purpose::Message { Purpose::Plain } else { purpose };
+        let framed = framing::frame(text, purpose, &self.sender(terminal), Tag::new(ids::random_u32()));
         let spec = SendSpec {
-            from: speaker.map(TerminalRef::Id),
+            from: terminal.map(TerminalRef::Id),
+            origin: speaker.origin.clone(),
             purpose: match purpose {
                 Purpose::Plain | Purpose::Message => inbox::Purpose::Message,
                 Purpose::Task => inbox::Purpose::Assign,
@@ -102,7 +115,7 @@ impl Yard {
         check_first_words(text)?;
         let (yard, text) = (self.clone(), text.to_owned());
         abandoned_by_nobody(async move {
-            let creator = spec.creator;
+            let creator = spec.creator.clone();
             let launched = yard.launch(spec).await?;
             let to = TerminalRef::Id(launched.id);
             let told = yard.tell(creator, Some(&to), &text, purpose, None).await?;

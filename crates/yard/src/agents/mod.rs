@@ -27,6 +27,6 @@ pub use dialogs::OnDialog;
 pub use error::AgentError;
 pub use labels::Labels;
 pub use launch::{Alias, Known, LaunchSpec, Launched, STATE_VARIABLE};
-pub use mail::Told;
+pub use mail::{Told, Voice};
 pub use status::{AgentStatus, Answer};
 pub use work::HandedOff;

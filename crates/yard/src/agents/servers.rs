@@ -43,6 +43,16 @@ pub(super) fn of_profile(servers: &Map<String, Value>) -> (Vec<McpServer>, Vec<S
     (given, notices)
 }
 
+/// Tells servers these variables, where they are not given others: in no argument, whatever they hold.
+pub(super) fn introduce(servers: &mut [McpServer], variables: &BTreeMap<String, String>) {
+    for server in servers {
+        if let McpTransport::Stdio { env, secret, .. } = &mut server.transport {
+            let untold = variables.iter().filter(|(name, _)| !env.contains_key(*name));
+            secret.extend(untold.map(|(name, value)| (name.clone(), value.clone())));
+        }
+    }
+}
+
 fn transport(value: &Value) -> Option<McpTransport> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let map = |name: &str| {
@@ -90,6 +100,24 @@ mod tests {
             |name: &str, transport| McpServer { name: name.to_owned(), transport, calls: Calls::AsUsual };
         assert_eq!(given, [named("db", stdio), named("docs", http)]);
         assert_eq!(notices.len(), 2);
+    }
+
+    #[test]
+    fn servers_are_told_what_the_profile_does_not_tell_them_and_never_in_an_argument() {
+        let Value::Object(servers) = json!({
+            "db": {"command": "db-mcp", "env": {"ID": "mine"}},
+            "docs": {"type": "http", "url": "https://example.com"},
+        }) else {
+            unreachable!()
+        };
+        let (mut given, _) = of_profile(&servers);
+        let told = [("ID", "theirs"), ("PORT", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        introduce(&mut given, &BTreeMap::from(told));
+        let McpTransport::Stdio { args, env, secret, .. } = &given[0].transport else {
+            panic!("it is started")
+        };
+        assert_eq!((args.len(), env["ID"].as_str(), env.len()), (0, "mine", 1));
+        assert_eq!(*secret, BTreeMap::from([("PORT".to_owned(), "1".to_owned())]));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
 use super::launch::{LaunchSpec, Launched};
 use super::mail::{abandoned_by_nobody, check_first_words};
 use crate::error::YardError;
-use crate::inbox::{self, Message, MessageState, Origin, SendSpec, Turn};
+use crate::inbox::{self, Message, MessageState, SendSpec, Turn};
 use crate::spec::TerminalRef;
 use crate::yard::{Inner, Yard};
 
@@ -47,23 +47,21 @@ impl Yard {
         patience: Duration,
         afterwards: Afterwards,
     ) -> Result<HandedOff, YardError> {
-        let (work, _removed) = self.put(spec.creator, text, Purpose::Handoff);
+        let (work, _removed) = self.put(&spec.creator, text, Purpose::Handoff);
         self.begin_handoff(spec, text, work, patience, afterwards).await
     }
 
-    /// The same with the words as they are: for a caller that has put lines of its own around them. Of one that is no
-    /// terminal, `origin` is what is known.
+    /// The same with the words as they are: for a caller that has put lines of its own around them.
     pub async fn hand_off_verbatim(
         &self,
         spec: LaunchSpec,
         text: &str,
-        origin: Option<Origin>,
         patience: Duration,
         afterwards: Afterwards,
     ) -> Result<HandedOff, YardError> {
         let work = SendSpec {
-            from: spec.creator.map(TerminalRef::Id),
-            origin,
+            from: spec.creator.terminal.map(TerminalRef::Id),
+            origin: spec.creator.origin.clone(),
             purpose: inbox::Purpose::Handoff,
             ..SendSpec::new(typed::clean(text).text)
         };
@@ -81,7 +79,7 @@ impl Yard {
         check_first_words(text)?;
         let yard = self.clone();
         let (id, worker) = abandoned_by_nobody(async move {
-            let caller = spec.creator;
+            let caller = spec.creator.terminal;
             let worker = yard.launch(spec).await?;
             let work = yard.addressed(&TerminalRef::Id(worker.id), work)?;
             let (id, posted) = yard.handoffs().open(work.clone(), caller, afterwards).await?;

@@ -32,7 +32,7 @@ async fn completed(stage: &Stage, told: &Told) {
 
 async fn creature(stage: &Stage, toml: &str, creator: TerminalId) -> Scripted {
     let (spec, record) = stage.scripted(toml);
-    stage.launch_as(LaunchSpec { creator: Some(creator), ..spec }, record).await
+    stage.launch_as(LaunchSpec { creator: Some(creator).into(), ..spec }, record).await
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_handoff_brings_the_answer_and_dismisses_the_worker() {
     let stage = Stage::new();
     let boss = stage.launch(REPORTING).await;
     let (spec, record) = stage.scripted(&format!("{REPORTING}\nturn.answer = 'the result is 42'"));
-    let spec = LaunchSpec { creator: Some(boss.launched.id), ..spec };
+    let spec = LaunchSpec { creator: Some(boss.launched.id).into(), ..spec };
     let handed = stage.yard.hand_off(spec, "compute it", PATIENCE, Afterwards::Dismiss).await.unwrap();
     assert_eq!(handed.row.state, HandoffState::Done, "{handed:?}");
     assert!(handed.row.result.unwrap().contains("the result is 42"));

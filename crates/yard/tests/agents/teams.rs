@@ -16,7 +16,7 @@ async fn a_worker_joins_the_session_of_its_creator() {
     let boss = stage.launch_as(LaunchSpec { session: Some("team".to_owned()), ..spec }, record).await;
     let (spec, record) = stage.scripted(REPORTING);
     // No provider: that of its creator.
-    let spec = LaunchSpec { creator: Some(boss.launched.id), provider: None, ..spec };
+    let spec = LaunchSpec { creator: Some(boss.launched.id).into(), provider: None, ..spec };
     let worker = stage.launch_as(spec, record).await;
     assert_eq!((worker.launched.member.session.as_str(), worker.launched.member.depth), ("team", 1));
     let session = stage.yard.session("team").unwrap();

@@ -41,7 +41,7 @@ impl Caller {
     async fn send_message(&self, arguments: &Arguments) -> Called {
         let to = arguments.id("receiver_id")?;
         let request = TellRequest { to, text: arguments.required_text("message")?, key: None };
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let message = client.tell(&request).await?;
         let receiver = short_id(&mut client, &message.to).await;
         let told = format!("Message {} is stored for {receiver}, who gets it when ready.", message.id);
@@ -57,7 +57,7 @@ impl Caller {
     }
 
     async fn read_inbox(&self, arguments: &Arguments) -> Called {
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let id = match arguments.id("terminal_id")? {
             Some(id) => id,
             None => client.speaker().await?.terminal.ok_or_else(|| BadArgument::missing("terminal_id"))?,
@@ -68,7 +68,7 @@ impl Caller {
 
     async fn answer_user_prompt(&self, arguments: &Arguments) -> Called {
         let id = required_id(arguments)?;
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let target = client.info(&id).await?.id;
         if client.speaker().await?.terminal.as_ref() == Some(&target) {
             return Err(
@@ -87,12 +87,12 @@ impl Caller {
 
     async fn get_status(&self, arguments: &Arguments) -> Called {
         let id = required_id(arguments)?;
-        let status = self.place.client().await?.status(&id, false).await?;
+        let status = self.connected().await?.status(&id, false).await?;
         Ok(done(text::status(&id, &status), &status))
     }
 
     async fn list_agents(&self, arguments: &Arguments) -> Called {
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let session = match given(arguments, "session")? {
             None if !arguments.flag("all", false)? => client.speaker().await?.session,
             named => named,
@@ -118,13 +118,13 @@ impl Caller {
     async fn list_profiles(&self) -> Called {
         let variable = std::env::var(PROFILES_VARIABLE).ok();
         let project = working_directory(None)?;
-        let all = self.place.client().await?.profiles(variable.as_deref(), &project).await?;
+        let all = self.connected().await?.profiles(variable.as_deref(), &project).await?;
         Ok(done(text::profiles(&all), &json!({ "profiles": all })))
     }
 
     async fn delete_terminal(&self, arguments: &Arguments) -> Called {
         let id = required_id(arguments)?;
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let target = client.info(&id).await?.id;
         let speaker = client.speaker().await?;
         if let Some(me) = &speaker.terminal {

@@ -32,7 +32,7 @@ impl Caller {
             message: given(arguments, "message")?,
             ..worker(arguments)?
         };
-        let reply = self.place.client().await?.launch(&request).await?;
+        let reply = self.connected().await?.launch(&request).await?;
         let told = format!("Agent {} works in session {}.", reply.session_id, text::one_line(&reply.session));
         Ok(done(with_notices(told, &reply), &reply))
     }
@@ -48,7 +48,7 @@ impl Caller {
             keep: false,
         };
         let begun = Instant::now();
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let handoff = client.hand_off(&request).await?;
         let short = short_id(&mut client, &handoff.worker).await;
         let (handoff, asks) = self.await_handoff(handoff, &short, patience, progress).await?;
@@ -56,7 +56,7 @@ impl Caller {
     }
 
     pub(super) async fn handoff_result(&self, arguments: &Arguments, progress: &Progress) -> Called {
-        let mut client = self.place.client().await?;
+        let mut client = self.connected().await?;
         let Some(id) = given(arguments, "handoff_id")? else {
             let all = client.handoffs().await?;
             return Ok(done(text::handoffs(&all), &json!({ "handoffs": all })));
@@ -85,7 +85,7 @@ impl Caller {
                 return Ok((handoff, None));
             }
             // Nobody else may be there to answer, and who waits for the result cannot.
-            let status = self.place.client().await?.status(&handoff.worker, false).await;
+            let status = self.connected().await?.status(&handoff.worker, false).await;
             if let Some(status) = status.ok().filter(|status| status.status == WAITS) {
                 return Ok((handoff, Some(text::status(worker, &status))));
             }
@@ -99,7 +99,7 @@ impl Caller {
     /// A handoff as it stands, from the next server when one was replaced while it was asked.
     async fn asked_again(&self, id: &str, timeout_ms: u64) -> Result<HandoffReply, Failure> {
         loop {
-            match self.place.client().await?.handoff(id, timeout_ms).await.map_err(Failure::from) {
+            match self.connected().await?.handoff(id, timeout_ms).await.map_err(Failure::from) {
                 Err(failure) if failure.code() == Some(ErrorCode::Replaced) => {}
                 answered => return answered,
             }
@@ -113,7 +113,7 @@ impl Caller {
             text: arguments.required_text("message")?,
             ..WorkRequest::default()
         };
-        let reply = self.place.client().await?.assign(&request).await?;
+        let reply = self.connected().await?.assign(&request).await?;
         let id = reply.worker.session_id.to_string();
         let then = match &reply.worker.agent.creator {
             Some(_me) => {

@@ -9,14 +9,17 @@ struct Stage {
     ms: u64,
     events: Vec<Event>,
     printed: Vec<u8>,
+    /// Turns with the texts that a program works on.
+    running: Vec<(usize, String)>,
     left: Option<Leaving>,
 }
 
 impl Stage {
     fn new(toml: &str) -> Self {
         let agent = Agent::new(AgentConfig::parse(toml).unwrap(), Moment::EPOCH);
-        let (events, printed) = (Vec::new(), Vec::new());
-        let mut stage = Self { agent, parser: Parser::new(), reads: 0, ms: 0, events, printed, left: None };
+        let (events, printed, running) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stage =
+            Self { agent, parser: Parser::new(), reads: 0, ms: 0, events, printed, running, left: None };
         stage.pass(0);
         stage
     }
@@ -43,6 +46,7 @@ impl Stage {
             match effect {
                 Effect::Record(event) => self.events.push(event),
                 Effect::Print(bytes) => self.printed.extend(bytes),
+                Effect::Run { turn, text, .. } => self.running.push((turn, text)),
                 Effect::Leave(leaving) => self.left = Some(leaving),
             }
         }
@@ -275,4 +279,25 @@ fn controls_in_a_message_are_keys_and_are_told() {
 fn a_mistake_in_the_file_is_told_with_its_line() {
     let error = AgentConfig::parse("boot_ms = 1\n\nturn.bussy_ms = 5\n").unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("bussy_ms"), "{error}");
+}
+
+#[test]
+fn a_program_works_for_a_turn_until_it_ends_or_its_time_is_over() {
+    let mut stage = Stage::new("turn = { busy_ms = 1000, run = ['worker'], answer = 'nothing came' }");
+    stage.read("first\r");
+    assert_eq!(stage.running, [(1, "first".to_owned())]);
+    let ended =
+        |stage: &Stage| stage.events.iter().filter(|one| matches!(one, Event::TurnEnded { .. })).count();
+    assert_eq!(ended(stage.pass(900)), 0);
+    let now = stage.now();
+    stage.agent.worked(1, "it is 42".to_owned(), now);
+    assert_eq!(ended(stage.pass(0)), 1);
+    assert!(stage.screen().unwrap().contains("it is 42"));
+    // One that takes too long is not waited for, and not heard when it ends in another turn.
+    stage.read("second\r").pass(1_000).read("third\r");
+    assert_eq!((ended(&stage), stage.running.len()), (2, 3));
+    let now = stage.now();
+    stage.agent.worked(2, "late".to_owned(), now);
+    assert_eq!(ended(stage.pass(0)), 2);
+    assert!(!stage.screen().unwrap().contains("late"));
 }
