@@ -129,8 +129,12 @@ codes! {
     TooManyTerminals = "too_many_terminals", retry yes, hint "end or remove some with `ptyard kill` and `ptyard rm`";
     /// This cannot be done by this backend.
     Unsupported = "unsupported", retry no, hint "";
-    /// The place where the program was to run cannot be reached, or lets nobody in.
+    /// The place where the program was to run cannot be reached.
     BackendUnreachable = "backend_unreachable", retry yes, hint "`ptyard doctor` shows which places can be reached; the message says why";
+    /// What the place needs is not set, or cannot be used: a key, its file, an address.
+    BackendNotSetUp = "backend_not_set_up", retry no, hint "the message names the variable or the file; variables reach a server when it starts, so `ptyard stop` comes first";
+    /// The place does not take the key, or lets nobody in who has it.
+    BackendUnauthorized = "backend_unauthorized", retry no, hint "put another key where this one is read from (docs/BACKENDS.md says where), and `ptyard stop` the server that has read it";
     /// The image, container, host or pane does not exist.
     PlaceNotFound = "place_not_found", retry no, hint "check what stands behind the colon of `--backend`";
     /// There is no such condition.

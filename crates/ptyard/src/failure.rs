@@ -156,6 +156,8 @@ pub fn exit_status(code: ErrorCode) -> u8 {
         | C::TooManyTerminals
         | C::Unsupported
         | C::BackendUnreachable
+        | C::BackendNotSetUp
+        | C::BackendUnauthorized
         | C::PlaceNotFound
         | C::Survivors
         | C::Unauthorized

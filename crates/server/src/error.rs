@@ -60,7 +60,8 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::ProgramNotExecutable
         | C::CwdNotFound
         | C::CwdNotAccessible
-        | C::PlaceNotFound => StatusCode::UNPROCESSABLE_ENTITY,
+        | C::PlaceNotFound
+        | C::BackendNotSetUp => StatusCode::UNPROCESSABLE_ENTITY,
         C::InputQueueFull | C::InboxFull | C::TooManyTerminals => StatusCode::TOO_MANY_REQUESTS,
         C::SpawnFailed
         | C::StateUnwritable
@@ -70,7 +71,7 @@ pub const fn status_of(code: ErrorCode) -> StatusCode {
         | C::Survivors
         | C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::Unsupported | C::LimitUnavailable => StatusCode::NOT_IMPLEMENTED,
-        C::BackendUnreachable => StatusCode::BAD_GATEWAY,
+        C::BackendUnreachable | C::BackendUnauthorized => StatusCode::BAD_GATEWAY,
         C::StateLocked | C::IdsExhausted | C::NoServer | C::Stopping | C::Replaced => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -248,6 +249,8 @@ mod tests {
             C::StoreDamaged,
             C::StoreNewer,
             C::BackendUnreachable,
+            C::BackendNotSetUp,
+            C::BackendUnauthorized,
             C::NoServer,
             C::Incompatible,
             C::IncompatibleKeeper,

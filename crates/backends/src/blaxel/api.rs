@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::settings::Settings;
 use crate::remote::address;
 use crate::remote::credentials::Secret;
-use crate::remote::http::{Again, CallError, ask, call, client, refused};
+use crate::remote::http::{Again, CallError, ask, call, client, not_set_up, refused};
 use crate::remote::lodging::Ran;
 use crate::remote::socket::{Call, Dialer, Ear, Mouth, Silence};
 use crate::shared::greeting::quoted;
@@ -101,10 +101,10 @@ pub(super) fn name(id: TerminalId) -> String {
 
 impl Api {
     pub(super) fn new(settings: Settings, key: Secret) -> Result<Self, CallError> {
-        let bad = || CallError::NotSent("the key holds characters that no key has".to_owned());
+        let bad = || CallError::from(not_set_up("the key holds characters that no key has"));
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| bad())?;
         bearer.set_sensitive(true);
-        let workspace = settings.workspace().map_err(CallError::NotSent)?;
+        let workspace = settings.workspace().map_err(not_set_up)?;
         let workspace = HeaderValue::from_str(workspace).map_err(CallError::garbled)?;
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("x-blaxel-authorization"), bearer);
@@ -200,7 +200,7 @@ impl Api {
             described = self.describe(&described.metadata.name).await?;
         }
         let Metadata { name, url } = described.metadata;
-        let workspace = self.settings.workspace().map_err(CallError::NotSent)?;
+        let workspace = self.settings.workspace().map_err(not_set_up)?;
         let base = match url.trim_end_matches('/') {
             "" => format!("https://run.blaxel.ai/{workspace}/sandboxes/{name}"),
             base => base.to_owned(),

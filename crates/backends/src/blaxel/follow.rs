@@ -168,7 +168,10 @@ impl Follower {
                     Some(order) => self.obey(link, order).await,
                 },
                 () = late(link.asked_at) => self.ask(link).await,
-                _ = asks.tick() => link.say(&lines::question(link.number)).await,
+                _ = asks.tick() => {
+                    let (passed, _) = self.heard.offsets();
+                    link.say(&(lines::arrived(passed) + &lines::question(link.number))).await
+                }
             };
             if let Err(error) = done {
                 return error.into();
@@ -214,7 +217,7 @@ impl Follower {
                 Came::Gap => is_missing |= is_answer || link.asked_at.is_none(),
                 Came::Stands { taken, .. } => {
                     self.typed.taken(taken);
-                    // All that was printed so far is there.
+                    // All that was said so far is there.
                     link.asked_at = None;
                 }
             }
@@ -281,7 +284,7 @@ impl Follower {
         Ok(link)
     }
 
-    /// Asks for all that is missing, and how it stands behind that.
+    /// Asks how it stands, and for all that is missing behind that.
     async fn ask(&mut self, link: &mut Link) -> Result<(), CallError> {
         link.number = link.number.wrapping_add(1);
         link.asked_at = Some(Instant::now());

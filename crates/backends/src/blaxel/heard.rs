@@ -32,8 +32,9 @@ pub(super) enum Came {
     Stands { taken: u64, came: u64, asked: u32 },
 }
 
-/// After so much output the carrier is told that it has arrived, in bytes. It goes on for six times as much.
-const ARRIVED_EVERY: u64 = 16 << 10;
+/// After so many pieces of the terminal with output the carrier is told that they have arrived. It goes on for four times as
+/// many.
+const ARRIVED_EVERY: usize = 12;
 
 /// Output as it comes.
 #[derive(Debug, Default)]
@@ -42,9 +43,10 @@ pub(super) struct Heard {
     have: u64,
     /// Up to here it was passed on.
     passed: u64,
-    /// Up to here the carrier was told so.
-    told: u64,
-    items: VecDeque<Item>,
+    /// In so many pieces of the terminal, since the carrier was told so.
+    untold: usize,
+    /// What is there, and in how many pieces it came.
+    items: VecDeque<(Item, usize)>,
     has_ended: bool,
     is_closed: bool,
 }
@@ -52,32 +54,35 @@ pub(super) struct Heard {
 impl Heard {
     /// Output from this offset on.
     pub(super) fn from(offset: u64) -> Self {
-        Self { have: offset, passed: offset, told: offset, ..Self::default() }
+        Self { have: offset, passed: offset, ..Self::default() }
     }
 
     pub(super) fn take(&mut self, line: Line) -> Came {
         match line {
-            Line::Output { at, bytes } => {
+            Line::Output { at, bytes, pieces } => {
                 let Some(known) = self.have.checked_sub(at) else { return Came::Gap };
-                let known = usize::try_from(known).unwrap_or(usize::MAX);
-                if let Some(new @ [_, ..]) = bytes.get(known..) {
+                let known = usize::try_from(known).unwrap_or(usize::MAX).min(bytes.len());
+                let new = Bytes::from(bytes).slice(known..);
+                if !new.is_empty() {
                     self.have += new.len() as u64;
-                    self.items.push_back(Item::Output(Bytes::copy_from_slice(new)));
+                    self.items.push_back((Item::Output(new), pieces));
                 }
                 Came::InOrder
             }
-            Line::Ended { at, .. } | Line::Closed { at } | Line::Stands { end: at, .. } if at > self.have => {
+            Line::Ended { at, .. } | Line::Closed { at } | Line::Stands { said: at, .. }
+                if at > self.have =>
+            {
                 Came::Gap
             }
             Line::Ended { exit, .. } => {
                 if !std::mem::replace(&mut self.has_ended, true) {
-                    self.items.push_back(Item::Ended(exit));
+                    self.items.push_back((Item::Ended(exit), 0));
                 }
                 Came::InOrder
             }
             Line::Closed { .. } => {
                 if !std::mem::replace(&mut self.is_closed, true) {
-                    self.items.push_back(Item::Closed);
+                    self.items.push_back((Item::Closed, 0));
                 }
                 Came::InOrder
             }
@@ -96,24 +101,22 @@ impl Heard {
 
     /// What is passed on next.
     pub(super) fn pass(&mut self) -> Option<Item> {
-        let item = self.items.pop_front();
-        if let Some(Item::Output(bytes)) = &item {
+        let (item, pieces) = self.items.pop_front()?;
+        if let Item::Output(bytes) = &item {
             self.passed += bytes.len() as u64;
+            self.untold += pieces;
         }
-        item
+        Some(item)
     }
 
     /// What the carrier is to be told now, if anything.
     pub(super) fn arrived(&mut self) -> Option<u64> {
-        (self.passed - self.told >= ARRIVED_EVERY).then(|| {
-            self.told = self.passed;
-            self.passed
-        })
+        (self.untold >= ARRIVED_EVERY).then(|| self.offsets().0)
     }
 
-    /// Up to where it was passed on, and up to where it came.
+    /// Up to where it was passed on, which the carrier is told then, and up to where it came.
     pub(super) fn offsets(&mut self) -> (u64, u64) {
-        self.told = self.passed;
+        self.untold = 0;
         (self.passed, self.have)
     }
 }
@@ -123,13 +126,13 @@ mod tests {
     use super::*;
 
     fn output(at: u64, text: &str) -> Line {
-        Line::Output { at, bytes: text.into() }
+        Line::Output { at, bytes: text.into(), pieces: 1 }
     }
 
     #[test]
     fn output_is_whole_whatever_comes_twice_or_is_missing() {
         let mut heard = Heard::from(3);
-        let stands = |end| Line::Stands { end, taken: 0, came: 0, asked: 1 };
+        let stands = |said| Line::Stands { said, taken: 0, came: 0, asked: 1 };
         assert_eq!(heard.take(output(0, "abc")), Came::InOrder, "known long since");
         assert_eq!(heard.take(output(3, "de")), Came::InOrder);
         assert_eq!(heard.take(output(3, "de")), Came::InOrder);
@@ -151,11 +154,21 @@ mod tests {
     #[test]
     fn only_what_was_passed_on_has_arrived() {
         let mut heard = Heard::default();
-        for at in 0..20 {
-            heard.take(output(at * 1000, &"x".repeat(1000)));
+        let every = ARRIVED_EVERY as u64;
+        for at in 0..every {
+            heard.take(output(at, "x"));
         }
+        // What came twice came in no piece that anybody waits for.
+        heard.take(output(0, "x"));
         assert_eq!(heard.arrived(), None);
-        while heard.pass().is_some() {}
-        assert_eq!((heard.arrived(), heard.arrived()), (Some(20_000), None));
+        for _ in 1..every {
+            heard.pass();
+            assert_eq!(heard.arrived(), None);
+        }
+        heard.pass();
+        assert_eq!((heard.arrived(), heard.arrived()), (Some(every), None));
+        heard.take(Line::Output { at: every, bytes: b"y".into(), pieces: ARRIVED_EVERY });
+        heard.pass();
+        assert_eq!(heard.arrived(), Some(every + 1), "a long line is many");
     }
 }

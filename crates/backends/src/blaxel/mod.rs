@@ -42,7 +42,7 @@ use ptyard_terminal::backend::{
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::CallError;
+use crate::remote::http::{CallError, not_set_up};
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{self, Entry};
 use crate::remote::lodging::Whose;
@@ -97,11 +97,10 @@ impl Blaxel {
         if let Some(api) = self.api.get() {
             return Ok(api);
         }
-        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
-        self.settings.check().map_err(unreachable)?;
-        let key = self.settings.key().map_err(|error| unreachable(error.to_string()))?;
-        self.settings.workspace().map_err(unreachable)?;
-        let api = Api::new(self.settings.clone(), key).map_err(|error| unreachable(error.to_string()))?;
+        self.settings.check().map_err(not_set_up)?;
+        let key = self.settings.key().map_err(not_set_up)?;
+        self.settings.workspace().map_err(not_set_up)?;
+        let api = Api::new(self.settings.clone(), key).map_err(|error| error.of_start(settings::NAME))?;
         Ok(self.api.get_or_init(|| api))
     }
 
@@ -116,7 +115,7 @@ impl Blaxel {
 
     /// Leaves nothing of what is on the list.
     async fn clear(&self, entry: Entry) -> Result<(), CallError> {
-        let api = self.api().map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api()?;
         let (finder, place) = Place::awaited(api, &entry.sandbox, entry.whose);
         if entry.whose == Whose::Theirs {
             finder.send_replace(Some(api.find(&entry.sandbox).await?.into()));

@@ -1,7 +1,10 @@
 //! The socket of a terminal: text both ways, as JSON.
 
+use std::borrow::Cow;
+
 use ptyard_core::TerminalId;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::api::name;
 use crate::remote::http::{CallError, refused};
@@ -15,24 +18,31 @@ pub(super) async fn say(mouth: &Mouth, text: &str) -> Result<(), CallError> {
 /// What is printed next. May be given up at any moment; nothing is lost then.
 pub(super) async fn next(ear: &mut Ear) -> Result<String, CallError> {
     loop {
-        let message: Value = match ear.next().await? {
-            Heard::Text(text) => serde_json::from_str(&text).unwrap_or_default(),
-            Heard::Bytes(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
+        let message = ear.next().await?;
+        let document = match &message {
+            Heard::Text(text) => text.as_bytes(),
+            Heard::Bytes(bytes) => bytes,
             Heard::Closed { code, reason } => {
                 return Err(CallError::Broken(format!("closed ({code}) {reason}")));
             }
         };
-        let field = |lower: &str, upper: &str| {
-            message.get(lower).or_else(|| message.get(upper)).and_then(Value::as_str)
-        };
-        let data = field("data", "Data").unwrap_or_default();
-        match field("type", "Type") {
-            Some("output") => return Ok(data.to_owned()),
-            Some("error") => return Err(refused(0, data.as_bytes(), None)),
-            // What else there may be says nothing.
+        // What else there may be says nothing.
+        let Ok(Message { kind, data }) = serde_json::from_slice(document) else { continue };
+        match &*kind {
+            "output" => return Ok(data.into_owned()),
+            "error" => return Err(refused(0, data.as_bytes(), None)),
             _ => {}
         }
     }
+}
+
+/// What the vendor says. Some of its versions begin the names with capitals.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, rename = "type", alias = "Type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default, alias = "Data")]
+    data: Cow<'a, str>,
 }
 
 /// By which the carrier of a program is found, which has to outlive all that the program's own variable marks.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::events::Events;
 use super::settings::Settings;
 use crate::remote::credentials::Secret;
-use crate::remote::http::{Again, CallError, ask, call, client, refused, send};
+use crate::remote::http::{Again, CallError, ask, call, client, not_set_up, refused, send};
 use crate::remote::lodging::Ran;
 use crate::remote::socket::{Call, Dialer, Ear, Mouth, Silence};
 
@@ -57,7 +57,7 @@ impl Api {
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
-                .map_err(|_| CallError::NotSent("the key holds characters that no key has".to_owned()))?;
+                .map_err(|_| CallError::from(not_set_up("the key holds characters that no key has")))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }

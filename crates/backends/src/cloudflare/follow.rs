@@ -9,9 +9,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::line::{Keeper, Words};
 use super::place::Place;
 use crate::remote::http::{CallError, refused};
+use crate::remote::line::Keeper;
 use crate::remote::lodging::Lodging;
 use crate::remote::output::own_line;
 use crate::remote::replay::Heard;
@@ -202,8 +202,7 @@ impl Follower {
                 Err(error) => error,
             };
             tracing::debug!(terminal = %self.id, %why, "a connection to a sandbox broke");
-            let words = if ear.is_all_read() { Words::AllRead } else { Words::UnderWay };
-            self.line.broke(words);
+            self.line.broke(ear);
             let (mouth, again, replay) = self.connect_again(why).await?;
             let Some(new) = self.heard.new_in(&replay) else {
                 let why =

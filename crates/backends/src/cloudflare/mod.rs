@@ -23,11 +23,9 @@ mod api;
 mod events;
 mod follow;
 mod gate;
-mod line;
 mod place;
 mod settings;
 mod start;
-mod typist;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +40,7 @@ use tokio::sync::OnceCell;
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::{CallError, refused};
+use crate::remote::http::{CallError, not_set_up, refused};
 use crate::remote::ledger::Ledger;
 use crate::remote::lodging::Whose;
 use crate::shared::{start_error, undisturbed};
@@ -130,7 +128,7 @@ impl Cloudflare {
 
     /// What stands there for this terminal.
     async fn there(&self, id: TerminalId) -> Result<Place, CallError> {
-        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api().await?;
         let all = self.ledger.all().await.map_err(CallError::garbled)?;
         let entry = all.into_iter().find_map(|(entry, owner)| (owner == Some(id)).then_some(entry));
         let entry = entry.ok_or_else(|| refused(404, b"it is not on the list of what was made", None))?;
@@ -142,10 +140,9 @@ impl Cloudflare {
     }
 
     fn open(&self) -> Result<Api, StartError> {
-        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
-        let base = self.settings.base().map_err(unreachable)?;
-        let key = self.settings.key().map_err(|error| unreachable(error.to_string()))?;
-        Api::new(&self.settings, base, key.as_ref()).map_err(|error| unreachable(error.to_string()))
+        let base = self.settings.base().map_err(not_set_up)?;
+        let key = self.settings.key().map_err(not_set_up)?;
+        Api::new(&self.settings, base, key.as_ref()).map_err(|error| error.of_start(settings::NAME))
     }
 
     /// Whether the bridge takes the key. Naming a sandbox makes none.
@@ -157,7 +154,7 @@ impl Cloudflare {
         match api.name().await {
             Ok(_unused) => Ok(format!("{} takes the key", api.base())),
             Err(CallError::Refused { status: 401, .. }) if matches!(self.settings.key(), Ok(None)) => {
-                Err(start_error(ErrorCode::BackendUnreachable, self.settings.no_key()))
+                Err(not_set_up(self.settings.no_key()))
             }
             Err(error) => Err(error.of_start(api.base())),
         }

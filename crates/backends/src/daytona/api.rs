@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::toolbox::Toolbox;
 use crate::remote::address;
 use crate::remote::credentials::Secret;
-use crate::remote::http::{Again, CallError, ask, call};
+use crate::remote::http::{Again, CallError, ask, call, not_set_up};
 use crate::remote::socket::Dialer;
 
 /// After this many minutes without a sign of life from us the vendor stops a sandbox of ours, which removes it.
@@ -74,7 +74,7 @@ impl Api {
         settings: Settings,
         key: &Secret,
     ) -> Result<Self, CallError> {
-        let bad = || CallError::NotSent("the key holds characters that no key has".to_owned());
+        let bad = || CallError::from(not_set_up("the key holds characters that no key has"));
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| bad())?;
         bearer.set_sensitive(true);
         let mut headers = HeaderMap::new();

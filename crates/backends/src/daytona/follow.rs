@@ -11,13 +11,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use ptyard_core::{Exit, TerminalId};
 use ptyard_terminal::backend::Io;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::place::Place;
 use super::toolbox::{Told, is_gone, told};
-use super::typist::MouthWatch;
 use crate::remote::http::CallError;
+use crate::remote::line::{Keeper, Line};
 use crate::remote::lodging::{Lodger, Lodging};
 use crate::remote::output::own_line;
 use crate::remote::socket::{Ear, Mouth, Word};
@@ -66,8 +66,8 @@ pub(super) struct Followed {
     /// Output, closed at its end.
     pub(super) output: mpsc::Receiver<Bytes>,
     pub(super) fate: Fate,
-    /// The connection to type into.
-    pub(super) mouth: MouthWatch,
+    /// What is typed over.
+    pub(super) line: Line,
 }
 
 /// The same of a terminal that an earlier server made, once it is found.
@@ -78,16 +78,16 @@ pub(super) fn follow_again<Look: Future<Output = Result<Terminal, CallError>> + 
 ) -> Followed {
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
-    let (mouths, mouth) = watch::channel(None);
+    let (keeper, line) = Keeper::awaited();
     tokio::spawn(async move {
         // When it is not found, the program is lost.
         let Some(terminal) = look_for(seeker, look, id).await else { return };
-        let mut following = Following { terminal, pieces, mouths, herald: Some(herald), code: None };
+        let mut following = Following { terminal, pieces, line: keeper, herald: Some(herald), code: None };
         if let Some((ear, looking)) = following.join_again("its server died", NOBODY_LISTENED).await {
             following.run(ear, Vec::new(), looking).await;
         }
     });
-    Followed { output, fate, mouth }
+    Followed { output, fate, line }
 }
 
 async fn look_for<Look: Future<Output = Result<Terminal, CallError>>>(
@@ -104,16 +104,16 @@ async fn look_for<Look: Future<Output = Result<Terminal, CallError>>>(
 pub(super) fn follow(terminal: Terminal, mouth: Mouth, ear: Ear, first: Vec<u8>) -> Followed {
     let (pieces, output) = mpsc::channel(PIECES);
     let (herald, fate) = Fate::new();
-    let (mouths, mouth) = watch::channel(Some(mouth));
-    let following = Following { terminal, pieces, mouths, herald: Some(herald), code: None };
+    let (keeper, line) = Keeper::new(mouth);
+    let following = Following { terminal, pieces, line: keeper, herald: Some(herald), code: None };
     tokio::spawn(following.run(ear, first, None));
-    Followed { output, fate, mouth }
+    Followed { output, fate, line }
 }
 
 struct Following {
     terminal: Terminal,
     pieces: mpsc::Sender<Bytes>,
-    mouths: watch::Sender<Option<Mouth>>,
+    line: Keeper,
     /// Until the end was told.
     herald: Option<Herald>,
     /// What the shell said, once.
@@ -152,7 +152,7 @@ impl Following {
                 Over::Broken(why) => why,
             };
             // Whoever types waits for the next one.
-            self.mouths.send_replace(None);
+            self.line.broke(&ear);
             if self.herald.is_none() {
                 return;
             }
@@ -180,7 +180,7 @@ impl Following {
         before.extend(own_line(self.terminal.io, line));
         self.pieces.send(before.into()).await.ok()?;
         let looking = self.look(mouth.clone());
-        self.mouths.send_replace(Some(mouth));
+        self.line.mended(mouth);
         Some((ear, Some(looking)))
     }
 
@@ -255,16 +255,13 @@ impl Following {
     /// Counts who is left when the program has ended; 1 when that cannot be known.
     fn count(&self) -> Pin<Box<dyn Future<Output = u32> + Send>> {
         let (place, id) = (self.terminal.place.clone(), self.terminal.lodger.id);
-        let mouth = match self.terminal.io {
-            Io::Pipes(_) => self.mouths.borrow().clone(),
-            Io::Tty(_) => None,
-        };
+        let line = matches!(self.terminal.io, Io::Pipes(_)).then(|| self.line.line());
         let is_over = self.is_output_over();
         Box::pin(async move {
             if !is_over {
                 // Whoever passes the input on waits for a line.
-                if let Some(mouth) = mouth {
-                    let _broken = mouth.say(Word::Bytes(Bytes::from_static(piped::CLOSE))).await;
+                if let Some(line) = line {
+                    let _broken = line.say(Word::Bytes(Bytes::from_static(piped::CLOSE))).await;
                 }
                 sleep(DRAIN_LIMIT).await;
             }

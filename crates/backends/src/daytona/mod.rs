@@ -24,7 +24,6 @@ mod place;
 mod settings;
 mod start;
 mod toolbox;
-mod typist;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ use tokio::sync::OnceCell;
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::{CallError, client};
+use crate::remote::http::{CallError, client, not_set_up};
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{self, Entry};
 use crate::remote::lodging::Whose;
@@ -93,7 +92,7 @@ impl Daytona {
 
     /// Leaves nothing of what is on the list.
     async fn clear(&self, entry: Entry) -> Result<(), CallError> {
-        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api().await?;
         if entry.whose == Whose::Ours {
             return api.remove(&entry.sandbox).await;
         }
@@ -102,7 +101,7 @@ impl Daytona {
 
     /// Finds what is on the list.
     async fn there(&self, entry: &Entry) -> Result<Place, CallError> {
-        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api().await?;
         let sandbox = api.find(&entry.sandbox).await?;
         let toolbox = api.toolbox(&sandbox)?;
         Ok(Place { api: api.clone(), sandbox: sandbox.id, toolbox, whose: entry.whose })
@@ -113,14 +112,13 @@ impl Daytona {
     }
 
     fn open(&self) -> Result<Api, StartError> {
-        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
-        self.settings.check().map_err(unreachable)?;
-        let key = self.settings.key().map_err(|error| unreachable(error.to_string()))?;
+        self.settings.check().map_err(not_set_up)?;
+        let key = self.settings.key().map_err(not_set_up)?;
         let is_loopback = self.settings.is_loopback();
         let parts = client(is_loopback).and_then(|client| Ok((client, Dialer::new(is_loopback)?)));
         parts
             .and_then(|(client, dialer)| Api::new(client, dialer, self.settings.clone(), &key))
-            .map_err(|error| unreachable(error.to_string()))
+            .map_err(|error| error.of_start(settings::NAME))
     }
 
     /// Whether the vendor takes the key.

@@ -11,7 +11,6 @@ use super::api::Api;
 use super::follow::{Followed, Terminal, follow, follow_again};
 use super::place::Place;
 use super::toolbox::{Told, told};
-use super::typist::Typist;
 use super::{Daytona, Where};
 use crate::remote::control::SandboxControl;
 use crate::remote::http::CallError;
@@ -22,6 +21,7 @@ use crate::remote::lodging::{Guarded, Lodger, Whose};
 use crate::remote::output::Output;
 use crate::remote::socket::{Ear, Mouth, Word};
 use crate::remote::sought::Sought;
+use crate::remote::typist::Typist;
 use crate::shared::greeting::{Afterwards, Ending, Far, Greeting, Said};
 use crate::shared::start_error;
 
@@ -68,7 +68,7 @@ fn handed_over(there: Listed<Sought<Place>>, lodger: Lodger, io: Io, followed: F
     let sink: Option<Box<dyn Sink>> = match io {
         Io::Pipes(Stdin::Null) => None,
         io => {
-            let typist = Typist { mouth: followed.mouth, io };
+            let typist = Typist::new(followed.line, io);
             Some(Box::new(Input::new(typist, io, followed.fate.exit())))
         }
     };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::connect::Daemon;
 use super::settings::Settings;
 use crate::remote::credentials::Secret;
-use crate::remote::http::{Again, CallError, ask, call, refused};
+use crate::remote::http::{Again, CallError, ask, call, not_set_up, refused};
 
 /// How long a sandbox lives on when nobody renews its lease. One whose server is gone ends by itself after this.
 pub(super) const LEASE: Duration = Duration::from_secs(15 * 60);
@@ -207,7 +207,7 @@ impl Api {
 
 fn sensitive(text: &str) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CallError::NotSent("the key holds characters that no key has".to_owned()))?;
+        .map_err(|_| CallError::from(not_set_up("the key holds characters that no key has")))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -37,7 +37,7 @@ use tokio::sync::OnceCell;
 use self::api::Api;
 use self::place::Place;
 pub use self::settings::Settings;
-use crate::remote::http::{CallError, client};
+use crate::remote::http::{CallError, client, not_set_up};
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{self, Entry};
 use crate::shared::{start_error, undisturbed};
@@ -101,7 +101,7 @@ impl E2b {
 
     /// Leaves nothing of what is on the list.
     async fn clear(&self, entry: Entry) -> Result<(), CallError> {
-        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api().await?;
         let sandbox = api.connect(&entry.sandbox).await?;
         let daemon = api.daemon(&sandbox)?;
         let place = Place { api: api.clone(), sandbox, daemon, whose: entry.whose };
@@ -137,10 +137,9 @@ impl E2b {
     }
 
     fn open(&self) -> Result<Api, StartError> {
-        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
-        self.settings.check().map_err(unreachable)?;
-        let key = self.settings.key().map_err(|error| unreachable(error.to_string()))?;
-        let client = client(self.settings.is_loopback()).map_err(|error| unreachable(error.to_string()))?;
+        self.settings.check().map_err(not_set_up)?;
+        let key = self.settings.key().map_err(not_set_up)?;
+        let client = client(self.settings.is_loopback()).map_err(|error| error.of_start(settings::NAME))?;
         Ok(Api::new(client, self.settings.clone(), key))
     }
 

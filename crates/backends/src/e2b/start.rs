@@ -122,7 +122,7 @@ pub(super) fn take_up(e2b: &E2b, orphan: &Orphan) -> Option<Earlier> {
 }
 
 async fn find(e2b: &E2b, whose: Whose, id: TerminalId) -> Result<Place, CallError> {
-    let api = e2b.api().await.map_err(|error| CallError::NotSent(error.message))?;
+    let api = e2b.api().await?;
     let sandbox = match whose {
         Whose::Ours => api.of_terminal(id).await?,
         Whose::Theirs => e2b.place.word().to_owned(),

@@ -13,7 +13,7 @@ use tonic::{Code, ConnectError, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::remote::credentials::Secret;
-use crate::remote::http::{CONNECT_LIMIT, CallError, roots, shown};
+use crate::remote::http::{CONNECT_LIMIT, CallError, not_set_up, roots, shown};
 
 /// How often the far side is asked for a sign of life while something is awaited from it.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -108,7 +108,7 @@ fn codec<C: Call>() -> ProstCodec<C, C::Answer> {
 /// A secret as a value that is not shown.
 pub(super) fn sensitive(secret: &str) -> Result<MetadataValue<Ascii>, CallError> {
     let mut value = MetadataValue::try_from(secret)
-        .map_err(|_| CallError::NotSent("the token holds characters that no token has".to_owned()))?;
+        .map_err(|_| CallError::from(not_set_up("the token holds characters that no token has")))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -42,7 +42,7 @@ use tokio::sync::OnceCell;
 use self::api::{Api, SandboxId};
 use self::place::{Joined, Place};
 pub use self::settings::Settings;
-use crate::remote::http::CallError;
+use crate::remote::http::{CallError, not_set_up};
 use crate::remote::ledger::Ledger;
 use crate::remote::listed::{self, Entry};
 use crate::remote::lodging::Whose;
@@ -98,7 +98,7 @@ impl Modal {
 
     /// Leaves nothing of what is on the list.
     async fn clear(&self, entry: Entry) -> Result<(), CallError> {
-        let api = self.api().await.map_err(|error| CallError::NotSent(error.message))?;
+        let api = self.api().await?;
         if entry.whose == Whose::Ours {
             return api.remove(&api.find(entry.id).await?).await;
         }
@@ -111,10 +111,9 @@ impl Modal {
     }
 
     fn open(&self) -> Result<Api, StartError> {
-        let unreachable = |error: String| start_error(ErrorCode::BackendUnreachable, error);
-        self.settings.check(&self.settings.server).map_err(unreachable)?;
-        let token = self.settings.token().map_err(|error| unreachable(error.to_string()))?;
-        Api::new(self.settings.clone(), token).map_err(|error| unreachable(error.to_string()))
+        self.settings.check(&self.settings.server).map_err(not_set_up)?;
+        let token = self.settings.token().map_err(not_set_up)?;
+        Api::new(self.settings.clone(), token).map_err(|error| error.of_start(settings::NAME))
     }
 
     /// Whether the vendor takes the token.

@@ -77,7 +77,7 @@ async fn search(modal: Modal, id: TerminalId, finder: Finder) {
 }
 
 async fn find(modal: &Modal, id: TerminalId) -> Result<Joined, CallError> {
-    let api = modal.api().await.map_err(|error| CallError::NotSent(error.message))?;
+    let api = modal.api().await?;
     let sandbox = match &modal.place {
         Where::Sandbox(sandbox) => SandboxId(sandbox.clone()),
         Where::Image(_) | Where::Nowhere => api.find(id).await?,

@@ -46,6 +46,9 @@ pub(crate) enum CallError {
         /// How long it asks to wait.
         wait: Option<Duration>,
     },
+    /// Nobody can be called: what is needed for it is not set up.
+    #[error(transparent)]
+    NotSetUp(#[from] StartError),
     /// The answer is not what it should be.
     #[error("an answer that cannot be read: {0}")]
     Garbled(String),
@@ -93,13 +96,20 @@ impl CallError {
     /// The error of a start that needed the call.
     pub(crate) fn of_start(&self, what: &str) -> StartError {
         let code = match self {
+            Self::NotSetUp(error) => return error.clone(),
             error if error.is_not_found() => ErrorCode::PlaceNotFound,
             Self::NotSent(_) | Self::Broken(_) | Self::Garbled(_) => ErrorCode::BackendUnreachable,
-            Self::Refused { status: 401 | 403 | 429 | 500.., .. } => ErrorCode::BackendUnreachable,
+            Self::Refused { status: 401 | 403, .. } => ErrorCode::BackendUnauthorized,
+            Self::Refused { status: 429 | 500.., .. } => ErrorCode::BackendUnreachable,
             Self::Refused { .. } => ErrorCode::SpawnFailed,
         };
         start_error(code, format!("{what}: {self}"))
     }
+}
+
+/// The error of whoever has no key, or no address that a key may be sent to.
+pub(crate) fn not_set_up(why: impl std::fmt::Display) -> StartError {
+    start_error(ErrorCode::BackendNotSetUp, why.to_string())
 }
 
 impl From<reqwest::Error> for CallError {
@@ -293,6 +303,25 @@ mod tests {
         ] {
             assert_eq!(Again::IfNothingHappened.allows(error), if_nothing_happened, "{error}");
             assert_eq!(Again::Always.allows(error), always, "{error}");
+        }
+    }
+
+    #[test]
+    fn what_another_try_cannot_help_is_told_as_such() {
+        let not_set_up = CallError::from(not_set_up("KEY is not set"));
+        for (error, code) in [
+            (&not_set_up, ErrorCode::BackendNotSetUp),
+            (&status(401), ErrorCode::BackendUnauthorized),
+            (&status(403), ErrorCode::BackendUnauthorized),
+            (&status(404), ErrorCode::PlaceNotFound),
+        ] {
+            assert_eq!(error.of_start("x").code, code, "{error}");
+            assert!(!code.is_retryable() && !error.may_pass(), "{error}");
+        }
+        assert_eq!(not_set_up.of_start("x").message, "KEY is not set");
+        for error in [status(429), status(503), CallError::NotSent("refused".to_owned())] {
+            assert_eq!(error.of_start("x").code, ErrorCode::BackendUnreachable, "{error}");
+            assert!(ErrorCode::BackendUnreachable.is_retryable() && error.may_pass(), "{error}");
         }
     }
 

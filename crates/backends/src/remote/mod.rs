@@ -7,6 +7,8 @@ pub mod credentials;
 pub(crate) mod http;
 pub(crate) mod input;
 pub(crate) mod ledger;
+#[cfg(any(feature = "cloudflare", feature = "daytona"))]
+pub(crate) mod line;
 pub(crate) mod listed;
 pub(crate) mod lodging;
 pub(crate) mod output;
@@ -16,3 +18,5 @@ pub(crate) mod replay;
 pub(crate) mod socket;
 #[cfg(any(feature = "cloudflare", feature = "daytona", feature = "e2b"))]
 pub(crate) mod sought;
+#[cfg(any(feature = "cloudflare", feature = "daytona"))]
+pub(crate) mod typist;

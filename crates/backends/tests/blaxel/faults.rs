@@ -85,6 +85,21 @@ async fn pieces_that_the_vendor_drops_are_had_again() {
 }
 
 #[tokio::test]
+async fn the_last_word_of_a_program_is_had_again_when_it_was_dropped() {
+    let server = BlaxelServer::start().await;
+    let script = "stty raw -echo; printf abc; head -c 1 >/dev/null; exit 3";
+    let mut started = start(&server, script, TTY).await.unwrap();
+    read_until(&mut started, "abc").await;
+    // Nothing comes behind it by which it would be missed.
+    server.fail(|faults| faults.drop_with = Some(" x 3 c 3\n"));
+    type_in(&mut started, b"x").await.unwrap();
+    assert_eq!(finish(&mut started).await, (String::new(), Exit::exited(3)));
+    server.fail(|faults| assert_eq!(faults.drop_with, None, "it was dropped"));
+    drop(started);
+    nothing_is_left(&server, 0).await;
+}
+
+#[tokio::test]
 async fn a_socket_that_is_cut_before_any_message_is_no_start_or_goes_on_exactly() {
     let server = BlaxelServer::start().await;
     let want: String = (0..40).map(|n| format!("{n} ")).collect();
@@ -267,10 +282,10 @@ async fn what_had_no_effect_is_done_again() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = BlaxelServer::start().await;
     let refused = [
-        ("POST /v0/sandboxes", 401, ErrorCode::BackendUnreachable),
+        ("POST /v0/sandboxes", 401, ErrorCode::BackendUnauthorized),
         ("POST /v0/sandboxes", 404, ErrorCode::PlaceNotFound),
         ("POST /v0/sandboxes", 409, ErrorCode::SpawnFailed),
-        ("/terminal/ws", 401, ErrorCode::BackendUnreachable),
+        ("/terminal/ws", 401, ErrorCode::BackendUnauthorized),
         ("/terminal/ws", 404, ErrorCode::PlaceNotFound),
         ("/terminal/ws", 429, ErrorCode::BackendUnreachable),
         ("/terminal/ws", 503, ErrorCode::BackendUnreachable),
@@ -302,11 +317,17 @@ async fn a_key_that_is_missing_or_wrong_is_told_in_one_line_and_never_shown() {
         }));
         soon("an answer", blaxel.version()).await
     };
-    let missing = ask(Some("ws"), None).await.unwrap_err().to_string();
+    let missing = ask(Some("ws"), None).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::BackendNotSetUp);
+    let missing = missing.to_string();
     assert_eq!(missing, "BL_API_KEY is not set and /nonexistent/.config/ptyard/blaxel.key does not exist");
-    let nowhere = ask(None, Some("right")).await.unwrap_err().to_string();
+    let nowhere = ask(None, Some("right")).await.unwrap_err();
+    assert_eq!(nowhere.code, ErrorCode::BackendNotSetUp);
+    let nowhere = nowhere.to_string();
     assert_eq!(nowhere, "BL_WORKSPACE is not set: it names the workspace that the key is for");
-    let wrong = ask(Some("ws"), Some("wrongwrong")).await.unwrap_err().to_string();
+    let wrong = ask(Some("ws"), Some("wrongwrong")).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BackendUnauthorized);
+    let wrong = wrong.to_string();
     assert!(wrong.contains("invalid API key (401)") && !wrong.contains('\n'), "{wrong}");
     assert!(!wrong.contains("wrongwrong"), "{wrong}");
     let right = soon("an answer", backend(&server).version()).await.unwrap();

@@ -1,7 +1,8 @@
-//! Whatever becomes of a start or a program, nothing of it is left.
+//! Whatever becomes of a start, a program or a server, nothing of it is left.
 
 use std::sync::Arc;
 
+use ptyard_terminal::backend::Backend;
 use ptyard_testkit::until;
 use ptyard_testkit::vendors::blaxel::BlaxelServer;
 use ptyard_testkit::vendors::left::rounds;
@@ -9,12 +10,16 @@ use ptyard_testkit::vendors::left::rounds;
 use crate::conformance::backend;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn starts_that_are_given_up_kills_and_broken_connections_leave_nothing() {
-    let server = Arc::new(BlaxelServer::start().await);
-    let theirs = server.sandbox();
+async fn starts_kills_broken_connections_and_servers_that_die_leave_nothing() {
+    let vendor = Arc::new(BlaxelServer::start().await);
+    let theirs = vendor.sandbox();
+    let state = tempfile::tempdir().unwrap();
+    let server = || -> Arc<dyn Backend> {
+        Arc::new((*backend(&vendor)).clone().remembering(state.path().join("made")))
+    };
     let places = ["base".to_owned(), format!("sandbox={theirs}")];
-    rounds(backend(&server), &places, || server.cut(), 24).await;
-    until("no sandbox is left", || server.sandboxes() == [theirs.clone()]).await;
-    until("no terminal is left", || server.terminals() == 0).await;
-    until("nothing lives", || server.living() == 0).await;
+    rounds(server, &places, || vendor.cut(), 24).await;
+    until("no sandbox is left", || vendor.sandboxes() == [theirs.clone()]).await;
+    until("no terminal is left", || vendor.terminals() == 0).await;
+    until("nothing lives", || vendor.living() == 0).await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use ptyard_testkit::vendors::blaxel::BlaxelServer;
 use ptyard_testkit::vendors::client::Client;
 
-const CLIENT: Client = Client { package: "blaxel==0.4.24", module: "blaxel" };
+const CLIENT: Client = Client { package: "blaxel==0.4.24", module: "blaxel", pins: include_str!("pins.txt") };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_vendors_own_client_is_content_with_the_server() {

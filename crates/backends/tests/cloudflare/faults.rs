@@ -229,12 +229,12 @@ async fn what_had_no_effect_is_done_again() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = CloudflareServer::start().await;
     let refused = [
-        ("/v1/sandbox", 401, ErrorCode::BackendUnreachable),
+        ("/v1/sandbox", 401, ErrorCode::BackendUnauthorized),
         ("/v1/sandbox", 409, ErrorCode::SpawnFailed),
         ("/session", 404, ErrorCode::PlaceNotFound),
         ("/session", 502, ErrorCode::BackendUnreachable),
         ("/session", 503, ErrorCode::BackendUnreachable),
-        ("/pty", 401, ErrorCode::BackendUnreachable),
+        ("/pty", 401, ErrorCode::BackendUnauthorized),
         ("/pty", 404, ErrorCode::PlaceNotFound),
         ("/pty", 429, ErrorCode::BackendUnreachable),
         ("/pty", 503, ErrorCode::BackendUnreachable),
@@ -291,17 +291,23 @@ async fn a_key_that_is_missing_or_wrong_is_told_in_one_line_and_never_shown() {
         }));
         soon("an answer", cloudflare.version()).await
     };
-    let nowhere = ask(None, None).await.unwrap_err().to_string();
+    let nowhere = ask(None, None).await.unwrap_err();
+    assert_eq!(nowhere.code, ErrorCode::BackendNotSetUp);
+    let nowhere = nowhere.to_string();
     assert_eq!(
         nowhere,
         "CLOUDFLARE_SANDBOX_WORKER_URL is not set: it names the worker that bridges to the sandboxes"
     );
-    let missing = ask(Some(server.url()), None).await.unwrap_err().to_string();
+    let missing = ask(Some(server.url()), None).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::BackendNotSetUp);
+    let missing = missing.to_string();
     assert_eq!(
         missing,
         "CLOUDFLARE_SANDBOX_API_KEY is not set and /nonexistent/.config/ptyard/cloudflare.key does not exist"
     );
-    let wrong = ask(Some(server.url()), Some("wrongwrong")).await.unwrap_err().to_string();
+    let wrong = ask(Some(server.url()), Some("wrongwrong")).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BackendUnauthorized);
+    let wrong = wrong.to_string();
     assert!(wrong.contains("Unauthorized (401 unauthorized)") && !wrong.contains('\n'), "{wrong}");
     assert!(!wrong.contains("wrongwrong"), "{wrong}");
     let right = soon("an answer", backend(&server).version()).await.unwrap();

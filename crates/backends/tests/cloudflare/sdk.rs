@@ -6,7 +6,8 @@ use std::path::Path;
 use ptyard_testkit::vendors::client::Client;
 use ptyard_testkit::vendors::cloudflare::CloudflareServer;
 
-const CLIENT: Client = Client { package: "aiohttp==3.14.5", module: "aiohttp" };
+const CLIENT: Client =
+    Client { package: "aiohttp==3.14.5", module: "aiohttp", pins: include_str!("pins.txt") };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plain_client_is_content_with_the_server() {

@@ -5,4 +5,5 @@ mod conformance;
 mod faults;
 mod left;
 mod rejoin;
+mod rounds;
 mod sdk;

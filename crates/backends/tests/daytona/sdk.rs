@@ -5,7 +5,8 @@ use std::path::Path;
 use ptyard_testkit::vendors::client::Client;
 use ptyard_testkit::vendors::daytona::DaytonaServer;
 
-const CLIENT: Client = Client { package: "daytona==0.226.1", module: "daytona" };
+const CLIENT: Client =
+    Client { package: "daytona==0.226.1", module: "daytona", pins: include_str!("pins.txt") };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_vendors_own_client_is_content_with_the_server() {

@@ -142,11 +142,11 @@ async fn what_had_no_effect_is_done_again() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = E2bServer::start().await;
     let refused = [
-        ("/sandboxes", 401, ErrorCode::BackendUnreachable),
+        ("/sandboxes", 401, ErrorCode::BackendUnauthorized),
         ("/sandboxes", 404, ErrorCode::PlaceNotFound),
         ("/sandboxes", 409, ErrorCode::SpawnFailed),
         ("/sandboxes", 500, ErrorCode::BackendUnreachable),
-        ("/Start", 401, ErrorCode::BackendUnreachable),
+        ("/Start", 401, ErrorCode::BackendUnauthorized),
         ("/Start", 429, ErrorCode::BackendUnreachable),
         ("/Start", 502, ErrorCode::BackendUnreachable),
     ];
@@ -172,9 +172,13 @@ async fn a_key_that_is_missing_or_wrong_is_told_in_one_line_and_never_shown() {
         }));
         soon("an answer", e2b.version()).await
     };
-    let missing = ask(None).await.unwrap_err().to_string();
+    let missing = ask(None).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::BackendNotSetUp);
+    let missing = missing.to_string();
     assert_eq!(missing, "E2B_API_KEY is not set and /nonexistent/.config/ptyard/e2b.key does not exist");
-    let wrong = ask(Some("e2b_wrongwrong")).await.unwrap_err().to_string();
+    let wrong = ask(Some("e2b_wrongwrong")).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BackendUnauthorized);
+    let wrong = wrong.to_string();
     assert!(wrong.contains("invalid API key (401)") && !wrong.contains('\n'), "{wrong}");
     assert!(!wrong.contains("wrongwrong"), "{wrong}");
     let right = soon("an answer", backend(&server).version()).await.unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use ptyard_testkit::vendors::client::Client;
 use ptyard_testkit::vendors::e2b::E2bServer;
 
-const CLIENT: Client = Client { package: "e2b==2.63.0", module: "e2b" };
+const CLIENT: Client = Client { package: "e2b==2.63.0", module: "e2b", pins: include_str!("pins.txt") };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_vendors_own_client_is_content_with_the_server() {

@@ -125,7 +125,7 @@ async fn a_token_that_is_refused_for_good_is_asked_for_once_more_and_no_longer()
     let refusal = Refusal { method: "TaskExecStart", code: Code::Unauthenticated, times: 1000 };
     server.fail(|faults| faults.refuse = Some(refusal));
     let error = start(&server, "true", TTY).await.err().expect("it was refused");
-    assert_eq!(error.code, ErrorCode::BackendUnreachable, "{error}");
+    assert_eq!(error.code, ErrorCode::BackendUnauthorized, "{error}");
     assert_eq!(server.heard("/TaskExecStart"), 2);
     all_removed(&server).await;
 }
@@ -169,10 +169,10 @@ async fn refusals_that_pass_are_waited_for() {
 async fn refusals_of_a_start_are_told_and_leave_nothing() {
     let server = ModalServer::start().await;
     for (method, code, told) in [
-        ("SandboxCreate", Code::Unauthenticated, ErrorCode::BackendUnreachable),
+        ("SandboxCreate", Code::Unauthenticated, ErrorCode::BackendUnauthorized),
         ("SandboxCreate", Code::NotFound, ErrorCode::PlaceNotFound),
         ("SandboxCreate", Code::AlreadyExists, ErrorCode::SpawnFailed),
-        ("SandboxGetTaskId", Code::PermissionDenied, ErrorCode::BackendUnreachable),
+        ("SandboxGetTaskId", Code::PermissionDenied, ErrorCode::BackendUnauthorized),
         ("TaskGetCommandRouterAccess", Code::FailedPrecondition, ErrorCode::SpawnFailed),
         ("TaskExecStart", Code::InvalidArgument, ErrorCode::SpawnFailed),
         ("TaskExecStart", Code::ResourceExhausted, ErrorCode::BackendUnreachable),
@@ -227,9 +227,13 @@ async fn a_token_that_is_missing_or_wrong_is_told_in_one_line_and_never_shown() 
         }));
         soon("an answer", modal.version()).await
     };
-    let missing = ask(None).await.unwrap_err().to_string();
+    let missing = ask(None).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::BackendNotSetUp);
+    let missing = missing.to_string();
     assert_eq!(missing, "MODAL_TOKEN_ID is not set and /nonexistent/.modal.toml does not exist");
-    let wrong = ask(Some(("ak-wrong", "as-wrongwrong"))).await.unwrap_err().to_string();
+    let wrong = ask(Some(("ak-wrong", "as-wrongwrong"))).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BackendUnauthorized);
+    let wrong = wrong.to_string();
     assert!(wrong.contains("Token ID or secret is wrong (401") && !wrong.contains('\n'), "{wrong}");
     assert!(!wrong.contains("wrongwrong"), "{wrong}");
     let right = soon("an answer", backend(&server).version()).await.unwrap();

@@ -3,8 +3,8 @@
 
 mod conformance;
 mod faults;
-mod leaks;
 mod left;
 mod rejoin;
+mod rounds;
 mod sdk;
 mod stage;

@@ -5,7 +5,7 @@ use std::path::Path;
 use ptyard_testkit::vendors::client::Client;
 use ptyard_testkit::vendors::modal::{ModalServer, Wire};
 
-const CLIENT: Client = Client { package: "modal==1.6.4", module: "modal" };
+const CLIENT: Client = Client { package: "modal==1.6.4", module: "modal", pins: include_str!("pins.txt") };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_vendors_own_client_is_content_with_the_server() {

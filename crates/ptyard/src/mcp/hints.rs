@@ -45,6 +45,8 @@ pub(super) const fn of(code: ErrorCode, family: Family) -> &'static str {
         | C::IncompatibleState
         | C::Replaced
         | C::BackendUnreachable
+        | C::BackendNotSetUp
+        | C::BackendUnauthorized
         | C::PlaceNotFound
         | C::UnknownMessage
         | C::MessageSettled

@@ -11,7 +11,12 @@ pub struct Client {
     pub package: &'static str,
     /// As `e2b`.
     pub module: &'static str,
+    /// All that comes with it, as `pip freeze` tells: what is published tomorrow changes no test.
+    pub pins: &'static str,
 }
+
+/// By what an environment shows with which pins it was made, once it is whole.
+const MADE_WITH: &str = "pins.txt";
 
 /// How long a client may take for all of its script.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -39,25 +44,30 @@ impl Client {
     fn python(self, cache: &Path) -> Option<PathBuf> {
         let place = cache.join(format!("venv-{}", self.package.replace("==", "-")));
         let python = place.join("bin/python");
-        if self.is_there(&python) {
+        if self.is_there(&place) {
             return Some(python);
         }
         let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&place).status();
         if !made.is_ok_and(|status| status.success()) {
             return self.skip("python3 makes no environments");
         }
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.package];
-        let installed = Command::new(&python).args(install).stderr(Stdio::null()).status();
+        let pins = place.join("asked.txt");
+        std::fs::write(&pins, self.pins).expect("a new environment can be written to");
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.package, "-c"];
+        let installed = Command::new(&python).args(install).arg(&pins).stderr(Stdio::null()).status();
         if !installed.is_ok_and(|status| status.success()) {
-            return self.skip("PyPI cannot be had");
+            return self.skip("PyPI cannot be had, or not what is pinned");
         }
+        std::fs::rename(pins, place.join(MADE_WITH)).expect("a new environment can be written to");
         Some(python)
     }
 
-    fn is_there(self, python: &Path) -> bool {
+    fn is_there(self, place: &Path) -> bool {
         let import = format!("import {}", self.module);
+        let python = place.join("bin/python");
         let asked = Command::new(python).args(["-c", &import]).stderr(Stdio::null()).status();
         asked.is_ok_and(|status| status.success())
+            && std::fs::read_to_string(place.join(MADE_WITH)).is_ok_and(|made_with| made_with == self.pins)
     }
 
     fn skip(self, why: &str) -> Option<PathBuf> {

@@ -70,37 +70,61 @@ pub async fn is_found_and_ended(
     assert!(next.creations().await.expect("a list").is_empty(), "what is ended is struck");
 }
 
-/// Rounds of starts that are given up, kills, kills that nobody waits for, broken connections and programs that are just
-/// dropped, at these places by chance. `PTYARD_ROUNDS` says another number of them. What is left is the caller's to look at.
+/// Rounds of starts that are given up, kills, kills that nobody waits for, broken connections, programs that are just dropped
+/// and servers that die, at these places by chance. `server` makes another server with the same list of what was made; what
+/// dead ones left is ended by the last. `PTYARD_ROUNDS` says another number of rounds. What else is left is the caller's to
+/// look at.
 ///
 /// # Panics
 /// When a program does not start or does not end.
-pub async fn rounds(backend: Arc<dyn Backend>, places: &[String], cut: impl Fn(), rounds: u64) {
+pub async fn rounds(server: impl Fn() -> Arc<dyn Backend>, places: &[String], cut: impl Fn(), rounds: u64) {
     const ALL_IO: [Io; 3] = [Io::Tty(Size::DEFAULT), Io::Pipes(Stdin::Null), Io::Pipes(Stdin::Pipe)];
     // One that leaves, and one that gives up its parent, its session and its output.
     let script = "trap '' HUP; sleep 600 & (setsid sleep 600 </dev/null >/dev/null 2>&1 &); wait";
     let (mut chance, rounds) = Chance::and_rounds(rounds);
+    let (lasting, mut dead) = (server(), Vec::new());
     for _ in 0..rounds {
-        let place = Arc::clone(&backend).at(&chance.pick(places)).expect("a place");
+        let place = chance.pick(places);
         let io = chance.pick(&ALL_IO);
         let patience = Duration::from_millis(chance.below(150));
-        let what = chance.below(5);
+        let what = chance.below(6);
         if what == 0 {
+            // It may be anywhere in its start.
+            let (place, spec) = (server().at(&place).expect("a place"), spec(script, io));
+            dead.push(spec.id);
+            dying(async move || tokio::time::timeout(4 * patience, place.start(spec)).await.map(forget))
+                .await
+                .ok();
+            continue;
+        }
+        let place = Arc::clone(&lasting).at(&place).expect("a place");
+        if what == 1 {
             let _given_up = tokio::time::timeout(patience, place.start(spec(script, io))).await;
             continue;
         }
         let mut started = soon("a start", place.start(spec(script, io))).await.expect("a start");
         match what {
-            1 => {
+            2 => {
                 soon("a kill", started.control.kill(patience)).await;
                 soon("the end", poll_fn(|cx| started.control.poll_exit(cx))).await;
             }
-            2 => {
+            3 => {
                 let _given_up =
                     tokio::time::timeout(Duration::from_millis(1), started.control.kill(patience)).await;
             }
-            3 => cut(),
+            4 => cut(),
             _ => tokio::time::sleep(patience).await,
         }
     }
+    let last = server();
+    let of_the_dead = async || {
+        let mut all = soon("the list", last.creations()).await.expect("a list");
+        all.retain(|creation| creation.owner.is_some_and(|owner| dead.contains(&owner)));
+        all
+    };
+    for creation in of_the_dead().await {
+        soon("the end of what a dead server left", creation.end).await.expect("it ends");
+    }
+    let left: Vec<String> = of_the_dead().await.into_iter().map(|creation| creation.what).collect();
+    assert!(left.is_empty(), "what is ended is struck: {left:?}");
 }

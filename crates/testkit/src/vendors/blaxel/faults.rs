@@ -12,6 +12,8 @@ pub struct Faults {
     pub replay_twice_bytes: usize,
     /// Every so many pieces of output one is dropped, as for a client that is slow.
     pub drop_every: Option<usize>,
+    /// The next piece of output with this in it is dropped, which happens once.
+    pub drop_with: Option<&'static str>,
     /// Messages begin their keys with capitals.
     pub capital_keys: bool,
     /// Before each message come others that say nothing: no JSON, no objects, no type.
@@ -39,6 +41,12 @@ pub(super) enum Instead {
 }
 
 impl Faults {
+    /// Whether this piece of output is to be dropped for what is in it, which counts.
+    pub(super) fn drops(&mut self, piece: &[u8]) -> bool {
+        let has = |text: &str| piece.windows(text.len()).any(|some| some == text.as_bytes());
+        self.drop_with.take_if(|text| has(text)).is_some()
+    }
+
     /// What becomes of the next socket instead, which counts.
     pub(super) fn instead(&mut self) -> Option<Instead> {
         let take = |left: &mut u32| {

@@ -79,7 +79,9 @@ impl Terminal {
             let Event::Output(_, bytes) = event else { break };
             let faults = locked(&vendor.faults).clone();
             for piece in bytes.chunks(faults.output_piece_bytes.unwrap_or(PIECE)) {
-                self.broadcast(piece, &faults);
+                if faults.drop_with.is_none() || !locked(&vendor.faults).drops(piece) {
+                    self.broadcast(piece, &faults);
+                }
             }
         }
         self.end();

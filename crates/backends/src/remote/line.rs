@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::remote::http::CallError;
-use crate::remote::socket::{Mouth, Word};
+use super::http::CallError;
+use super::socket::{Ear, Mouth, Word};
 
 /// How long whoever says something waits for a line that broke.
 const MEND_LIMIT: Duration = Duration::from_secs(90);
@@ -40,61 +40,56 @@ struct State {
 }
 
 /// Who keeps the line.
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     state: watch::Sender<State>,
 }
 
 /// Who speaks over it.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(crate) struct Line {
     state: watch::Receiver<State>,
 }
 
-/// Whether all that was given to a socket that broke was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Words {
-    AllRead,
-    UnderWay,
-}
-
 impl Keeper {
-    pub(super) fn new(mouth: Mouth) -> (Self, Line) {
+    pub(crate) fn new(mouth: Mouth) -> (Self, Line) {
         let (sender, state) = watch::channel(State { socket: Some(Socket::new(mouth)), losses: 0 });
         (Self { state: sender }, Line { state })
     }
 
     /// A line that is made later.
-    pub(super) fn awaited() -> (Self, Line) {
+    pub(crate) fn awaited() -> (Self, Line) {
         let (sender, state) = watch::channel(State { socket: None, losses: 0 });
         (Self { state: sender }, Line { state })
     }
 
     /// For one more who speaks over it.
-    pub(super) fn line(&self) -> Line {
+    pub(crate) fn line(&self) -> Line {
         Line { state: self.state.subscribe() }
     }
 
-    pub(super) fn broke(&self, words: Words) {
+    /// The socket broke to which this listened.
+    pub(crate) fn broke(&self, ear: &Ear) {
         self.state.send_modify(|state| {
             let socket = state.socket.take();
             let is_typed_over = socket.is_some_and(|socket| socket.is_typed_over.load(Ordering::Acquire));
-            state.losses += u32::from(is_typed_over && words == Words::UnderWay);
+            state.losses += u32::from(is_typed_over && !ear.is_all_read());
         });
     }
 
-    pub(super) fn mended(&self, mouth: Mouth) {
+    /// There is another one.
+    pub(crate) fn mended(&self, mouth: Mouth) {
         self.state.send_modify(|state| state.socket = Some(Socket::new(mouth)));
     }
 }
 
 impl Line {
     /// How often it broke with words under way.
-    pub(super) fn losses(&self) -> u32 {
+    pub(crate) fn losses(&self) -> u32 {
         self.state.borrow().losses
     }
 
     /// Says something once; waits for a line that is broken before.
-    pub(super) async fn say(&self, word: Word) -> Result<(), CallError> {
+    pub(crate) async fn say(&self, word: Word) -> Result<(), CallError> {
         let mut state = self.state.clone();
         let standing =
             state.wait_for(|state| state.socket.as_ref().is_some_and(|socket| socket.mouth.is_open()));
@@ -112,7 +107,8 @@ impl Line {
     }
 
     /// Says what is as good twice as once, until it was taken.
-    pub(super) async fn insist(&self, word: Word) -> Result<(), CallError> {
+    #[cfg(feature = "cloudflare")]
+    pub(crate) async fn insist(&self, word: Word) -> Result<(), CallError> {
         let saying = async {
             loop {
                 match self.say(word.clone()).await {

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ptyard_terminal::backend::Io;
 
+use super::http::CallError;
+use super::input;
 use super::line::Line;
-use crate::remote::http::CallError;
-use crate::remote::input;
-use crate::remote::socket::Word;
+use super::socket::Word;
 use crate::shared::greeting::piped;
 
 /// Who types into one program.
 #[derive(Clone)]
-pub(super) struct Typist {
+pub(crate) struct Typist {
     line: Line,
     io: Io,
     /// Of how many losses was told.
@@ -22,13 +22,14 @@ pub(super) struct Typist {
 }
 
 impl Typist {
-    pub(super) fn new(line: Line, io: Io) -> Self {
+    pub(crate) fn new(line: Line, io: Io) -> Self {
         Self { line, io, told: Arc::default() }
     }
 }
 
 impl input::Typist for Typist {
-    const PIECE: usize = 16 << 10;
+    /// For pipes it becomes up to five times as much, and daemons take 64 KiB at once.
+    const PIECE: usize = 8 << 10;
 
     fn check(&self) -> Result<(), CallError> {
         let losses = self.line.losses();
