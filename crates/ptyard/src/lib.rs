@@ -12,8 +12,10 @@
 mod args;
 mod attach;
 pub mod client;
+mod config_file;
 mod environment;
 pub mod failure;
+mod hooks;
 mod keep;
 mod logging;
 mod mcp;

@@ -9,6 +9,7 @@ mod mcp;
 mod plan;
 mod recipe;
 
+pub use hooks::{HOOK_EDITION, hook_edition, hook_entry, hook_line};
 pub use mcp::{Calls, McpServer, McpTransport};
 pub use plan::{Door, LaunchError, Plan, PlanFile, Wanted, plan};
 pub use recipe::{Enforcement, EventsRecipe, HooksRecipe, McpEncoder, PromptChannel, Recipe};

@@ -28,9 +28,9 @@ pub struct Wanted {
     pub prompt: Option<String>,
     /// MCP servers.
     pub mcp: Vec<McpServer>,
-    /// The program that hooks are given to, and its arguments up to the word for what they are told in; `None` for no
-    /// hooks. It finds in its environment which terminal it speaks for.
-    pub hook: Option<Vec<String>>,
+    /// The `ptyard` that hooks are given to; `None` for no hooks. It finds in its environment which terminal it speaks for,
+    /// and where that is.
+    pub hook: Option<String>,
     /// Where it is to serve its events; `None` for nowhere.
     pub door: Option<Door>,
     /// The tools it may use, in our words; `None` for all.

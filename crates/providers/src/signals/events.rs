@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::hook::HookSaid;
 
 /// In which words a program's server tells what happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventWords {
     /// Those of OpenCode: documents with `type` and `properties`.

@@ -3,20 +3,39 @@
 use ptyard_core::turn::{Rule, Status};
 use serde_json::Value;
 
-/// In which words a program tells its hooks what happened.
+/// In which words a program tells its hooks what happened, which is also the shape in which it is given them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookWords {
-    /// Those of Claude Code: a document with `hook_event_name`.
+    /// Those of Claude Code: a document with `hook_event_name`. Codex, Qwen Code and Kimi Code took them over.
     Claude,
+    /// Those of Gemini CLI: the same document, with events of other names.
+    Gemini,
+    /// Those of Copilot CLI: a document that does not name its event.
+    Copilot,
 }
 
 impl HookWords {
+    const ALL: [Self; 3] = [Self::Claude, Self::Gemini, Self::Copilot];
+
     /// The word for it, in manifests and on command lines.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+        }
+    }
+
+    /// The events that a hook is asked for: a text is taken, a turn may be over. A question is none of them: it may be
+    /// dismissed, and no event says so; reports and the screen show questions, and that they are gone.
+    #[must_use]
+    pub const fn events(self) -> [&'static str; 2] {
+        match self {
+            Self::Claude => ["UserPromptSubmit", "Stop"],
+            Self::Gemini => ["BeforeAgent", "AfterAgent"],
+            Self::Copilot => ["userPromptSubmitted", "agentStop"],
         }
     }
 }
@@ -30,7 +49,7 @@ impl std::str::FromStr for HookWords {
     type Err = NoHookWords;
 
     fn from_str(word: &str) -> Result<Self, NoHookWords> {
-        (word == Self::Claude.as_str()).then_some(Self::Claude).ok_or(NoHookWords)
+        Self::ALL.into_iter().find(|words| words.as_str() == word).ok_or(NoHookWords)
     }
 }
 
@@ -45,28 +64,24 @@ pub struct HookSaid {
     pub prompt: Option<String>,
 }
 
-/// The events of Claude Code that a hook is asked for. A question is none of them: it may be dismissed, and no event says
-/// so; reports and the screen show questions, and that they are gone.
-pub(crate) const CLAUDE_EVENTS: [&str; 2] = ["UserPromptSubmit", "Stop"];
-
 /// Reads what a hook was told; `None` when that says nothing of a turn.
 #[must_use]
 pub fn read_hook(words: HookWords, told: &Value) -> Option<HookSaid> {
-    match words {
-        HookWords::Claude => claude(told),
-    }
-}
-
-fn claude(told: &Value) -> Option<HookSaid> {
+    let text = |key: &str| told.get(key)?.as_str();
+    let [prompt, stop] = words.events();
+    let event = match words {
+        HookWords::Claude | HookWords::Gemini => text("hook_event_name")?,
+        // Only one of its events has a prompt, and only the other one a reason.
+        HookWords::Copilot if told.get("prompt").is_some() => prompt,
+        HookWords::Copilot => text("stopReason").map(|_| stop)?,
+    };
     let said = |status, rule| HookSaid { status, rule: Rule::named(rule), prompt: None };
-    match told.get("hook_event_name")?.as_str()? {
-        "UserPromptSubmit" => {
-            let prompt = told.get("prompt")?.as_str()?.to_owned();
-            Some(HookSaid { prompt: Some(prompt), ..said(Status::Processing, "hook.prompt") })
-        }
+    if event == prompt {
+        let prompt = text("prompt")?.to_owned();
+        Some(HookSaid { prompt: Some(prompt), ..said(Status::Processing, "hook.prompt") })
+    } else {
         // Another hook may have it go on, so this is not yet the end: it is only not known any more that it works.
-        "Stop" => Some(said(Status::Unknown, "hook.stop")),
-        _ => None,
+        (event == stop).then(|| said(Status::Unknown, "hook.stop"))
     }
 }
 
@@ -86,6 +101,33 @@ mod tests {
     }
 
     #[test]
+    fn each_program_is_heard_in_its_own_words_alone() {
+        let begun = [
+            (HookWords::Claude, json!({"hook_event_name": "UserPromptSubmit", "prompt": "p"})),
+            (HookWords::Gemini, json!({"hook_event_name": "BeforeAgent", "prompt": "p"})),
+            (HookWords::Copilot, json!({"sessionId": "s", "prompt": "p"})),
+        ];
+        let over = [
+            (HookWords::Claude, json!({"hook_event_name": "Stop"})),
+            (HookWords::Gemini, json!({"hook_event_name": "AfterAgent", "prompt_response": "r"})),
+            (HookWords::Copilot, json!({"sessionId": "s", "stopReason": "end_turn"})),
+        ];
+        for (words, told) in begun {
+            assert_eq!(read_hook(words, &told).and_then(|said| said.prompt).as_deref(), Some("p"), "{told}");
+        }
+        for (words, told) in over {
+            assert_eq!(read_hook(words, &told).map(|said| said.status), Some(Status::Unknown), "{told}");
+        }
+        assert_eq!(read_hook(HookWords::Gemini, &json!({"hook_event_name": "Stop"})), None);
+        assert_eq!(read_hook(HookWords::Claude, &json!({"hook_event_name": "AfterAgent"})), None);
+        assert_eq!(read_hook(HookWords::Copilot, &json!({"prompt": 1, "stopReason": "x"})), None);
+        assert_eq!(read_hook(HookWords::Copilot, &json!({"reason": "complete"})), None);
+        for words in HookWords::ALL {
+            assert_eq!(words.as_str().parse(), Ok(words));
+        }
+    }
+
+    #[test]
     fn what_says_nothing_of_the_turn_is_passed_over() {
         for told in [
             json!({"hook_event_name": "SubagentStop", "stop_hook_active": false}),
@@ -97,7 +139,6 @@ mod tests {
         ] {
             assert_eq!(read_hook(HookWords::Claude, &told), None, "{told}");
         }
-        assert_eq!("claude".parse(), Ok(HookWords::Claude));
         assert!("other".parse::<HookWords>().is_err());
     }
 }

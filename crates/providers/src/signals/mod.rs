@@ -8,6 +8,5 @@ mod title;
 pub use events::{EventReader, EventWords};
 pub use hook::{HookSaid, HookWords, NoHookWords, read_hook};
 
-pub(crate) use hook::CLAUDE_EVENTS;
 pub(crate) use native::Records;
 pub(crate) use title::Titles;

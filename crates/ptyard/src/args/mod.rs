@@ -2,6 +2,7 @@
 
 mod agent;
 mod flow;
+mod hooks;
 pub(crate) mod limit;
 mod mail;
 mod mcp;
@@ -20,6 +21,7 @@ pub(crate) use agent::{
 };
 
 pub(crate) use flow::{FlowAddArgs, FlowCommand};
+pub(crate) use hooks::HooksCommand;
 pub(crate) use mail::{BatchingArg, InboxArgs, MessageAction, MessageArgs, SendArgs, UrgencyArg, WaitFor};
 pub(crate) use mcp::McpCommand;
 pub(crate) use program::{
@@ -232,6 +234,17 @@ pub(crate) enum Command {
     Hook {
         /// In which words it is told
         words: String,
+        /// Which edition of an entry runs it: what `ptyard hooks` knows its entries by
+        #[arg(long, value_name = "NAME")]
+        entry: Option<String>,
+    },
+    /// Have a coding CLI tell of its turns wherever it runs in a terminal of an agent: entries in the settings of this user
+    ///
+    /// They confirm that a text was taken, whatever the screen shows. Outside terminals of agents they do nothing. Claude
+    /// Code is given them with its start and needs none for that.
+    Hooks {
+        #[command(subcommand)]
+        command: HooksCommand,
     },
     /// Start real programs in a state directory of their own and show what happens to them
     Demo,

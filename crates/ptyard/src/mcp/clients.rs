@@ -9,6 +9,8 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
+use crate::config_file::Uneditable;
+
 /// The name under which a client knows it.
 pub(crate) const NAME: &str = "ptyard";
 
@@ -23,17 +25,6 @@ pub(crate) enum McpClient {
     Opencode,
     /// Gemini CLI
     Gemini,
-}
-
-/// Why a file cannot be edited.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Uneditable {
-    /// It is not what the client itself could read.
-    #[error("it is not {language}: {why}")]
-    Unreadable { language: &'static str, why: String },
-    /// Something else stands where servers belong.
-    #[error("`{key}` in it is not a table of servers")]
-    Shape { key: &'static str },
 }
 
 impl McpClient {
@@ -80,13 +71,13 @@ impl McpClient {
             Self::Codex => {
                 let mut document = toml(text)?;
                 let servers = document.entry(self.key()).or_insert_with(|| implicit().into());
-                let servers = servers.as_table_like_mut().ok_or(Uneditable::Shape { key: self.key() })?;
+                let servers = servers.as_table_like_mut().ok_or_else(|| self.shape())?;
                 servers.insert(NAME, codex_entry(argv));
                 Ok(document.to_string())
             }
             Self::ClaudeCode | Self::Opencode | Self::Gemini => {
                 let root = json(text)?;
-                let shape = Uneditable::Shape { key: self.key() };
+                let shape = self.shape();
                 let servers =
                     root.object_value_or_create().and_then(|all| all.object_value_or_create(self.key()));
                 let servers = servers.ok_or(shape)?;
@@ -115,6 +106,10 @@ impl McpClient {
         let Some(entry) = servers.and_then(|servers| servers.get(NAME)) else { return Ok(None) };
         entry.remove();
         Ok(Some(root.to_string()))
+    }
+
+    fn shape(self) -> Uneditable {
+        Uneditable::Shape { key: self.key().to_owned(), what: "servers" }
     }
 
     fn json_entry(self, argv: &[String]) -> CstInputValue {
@@ -214,10 +209,10 @@ mod tests {
         for client in McpClient::value_variants() {
             assert!(matches!(client.with_entry("[[[ nonsense", &argv()), Err(Uneditable::Unreadable { .. })));
         }
-        let shape = Err(Uneditable::Shape { key: "mcpServers" });
+        let shape = Err(McpClient::ClaudeCode.shape());
         assert_eq!(McpClient::ClaudeCode.with_entry("{\"mcpServers\": 3}", &argv()), shape);
         assert_eq!(McpClient::ClaudeCode.with_entry("[1]", &argv()), shape);
-        let shape = Err(Uneditable::Shape { key: "mcp_servers" });
+        let shape = Err(McpClient::Codex.shape());
         assert_eq!(McpClient::Codex.with_entry("mcp_servers = 3", &argv()), shape);
     }
 }

@@ -1,13 +1,12 @@
 //! Puts `ptyard mcp` into the configuration of a client, and takes it out again.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ptyard_core::ErrorCode;
 use serde::Serialize;
 
 use super::clients::{McpClient, NAME};
+use crate::config_file;
 use crate::failure::{Failure, status};
 use crate::run::Place;
 
@@ -42,11 +41,7 @@ pub(crate) fn install(place: &Place, client: McpClient, change: Change) -> Resul
         return Ok(status::DONE);
     }
     let file = file(client)?;
-    let before = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(failed("read", &file, &error)),
-    };
+    let before = config_file::read(&file)?;
     let after = match change {
         Change::Remove => client.without_entry(&before),
         Change::Install | Change::Print => client.with_entry(&before, &argv).map(Some),
@@ -58,7 +53,7 @@ pub(crate) fn install(place: &Place, client: McpClient, change: Change) -> Resul
     })?;
     let after = after.filter(|after| *after != before);
     if let Some(after) = &after {
-        replace(&file, after).map_err(|error| failed("write", &file, &error))?;
+        config_file::replace(&file, after)?;
     }
     let report = Report { client: client.title(), file, changed: after.is_some() };
     place.show(&report, |report| {
@@ -75,48 +70,20 @@ pub(crate) fn install(place: &Place, client: McpClient, change: Change) -> Resul
 
 /// What a client is to start: this program, on this state.
 fn argv(place: &Place) -> Result<Vec<String>, Failure> {
-    let program = std::env::current_exe().map_err(|error| internal(&error))?;
-    let mut argv = vec![program];
+    let mut argv = vec![config_file::this_program()?];
     if let Some(dir) = place.state.other_than_usual() {
         argv.extend(["--state".into(), dir.to_owned()]);
     }
     argv.push("mcp".into());
-    let utf8 = argv.into_iter().map(|word| word.into_os_string().into_string());
-    utf8.collect::<Result<_, _>>().map_err(|word| {
-        Failure::new(ErrorCode::InvalidArgument, format!("{} is no UTF-8 path", word.display()))
-    })
+    argv.into_iter().map(config_file::utf8).collect()
 }
 
 fn file(client: McpClient) -> Result<PathBuf, Failure> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let Some(home) = variable("HOME") else {
-        return Err(Failure::new(ErrorCode::InvalidArgument, "HOME is not set").with_hint(""));
-    };
-    let file = client.file(&home, variable);
+    let file = client.file(&config_file::home()?, config_file::variable);
     // OpenCode reads either; the one that is there is the user's.
     let with_comments = file.with_extension("jsonc");
     let file = if !file.exists() && with_comments.exists() { with_comments } else { file };
-    // Where configurations are links into a repository, the file behind the link is meant.
-    Ok(fs::canonicalize(&file).unwrap_or(file))
-}
-
-/// Puts `text` in the place of a file: all of it or nothing.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let dir = file.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(dir)?;
-    let mut new = tempfile::NamedTempFile::new_in(dir)?;
-    new.write_all(text.as_bytes())?;
-    if let Ok(found) = fs::metadata(file) {
-        new.as_file().set_permissions(found.permissions())?;
-    }
-    new.as_file().sync_all()?;
-    new.persist(file)?;
-    Ok(())
-}
-
-fn failed(what: &str, file: &Path, error: &io::Error) -> Failure {
-    Failure::new(ErrorCode::InvalidArgument, format!("cannot {what} {}: {error}", file.display()))
-        .with_hint("the file is as it was")
+    Ok(config_file::itself(file))
 }
 
 fn internal(error: &dyn std::fmt::Display) -> Failure {

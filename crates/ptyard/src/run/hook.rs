@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ptyard_yard::agents::token::TOKEN_VARIABLE;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, stdin};
 
@@ -18,6 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Tells it, and nothing else: what is printed here, and how this ends, would mean something to the agent. A server that
 /// does not run is not started.
 pub(super) async fn hook(place: &Place, words: &str) -> u8 {
+    // Whoever is in no terminal of ours has nothing to tell, and is not even listened to.
+    if std::env::var_os(TOKEN_VARIABLE).is_none() {
+        return status::DONE;
+    }
     let _late = tokio::time::timeout(PATIENCE, tell(place, words)).await;
     status::DONE
 }

@@ -34,7 +34,7 @@ use clap::error::ErrorKind;
 use ptyard_core::ErrorCode;
 use ptyard_server::Ground;
 
-use crate::args::{self, Cli, Command, DebugCommand, McpCommand};
+use crate::args::{self, Cli, Command, DebugCommand, HooksCommand, McpCommand};
 use crate::client::Client;
 use crate::environment;
 use crate::failure::{Failure, status};
@@ -42,7 +42,7 @@ use crate::print::{self, Format};
 use crate::serve::{self, Begin, ServeOptions};
 use crate::start::{self, Policy};
 use crate::state::State;
-use crate::{attach, keep, mcp};
+use crate::{attach, hooks, keep, mcp};
 
 /// Where a command goes and how it answers.
 #[derive(Debug, Clone)]
@@ -132,8 +132,21 @@ fn dispatch(cli: Cli, format: Format) -> Result<u8, Failure> {
         }
         Command::Demo => demo::demo(),
         Command::Detect(args) => detect::detect(&place, &args),
+        Command::Hooks { command } => match command {
+            HooksCommand::Install { cli, dry_run } => {
+                hooks::hooks(&place, cli, hooks::Change::Install, doing(dry_run))
+            }
+            HooksCommand::Remove { cli, dry_run } => {
+                hooks::hooks(&place, cli, hooks::Change::Remove, doing(dry_run))
+            }
+            HooksCommand::Status { cli } => hooks::standing(&place, cli),
+        },
         command => block_on(command_on(&place, command)),
     }
+}
+
+const fn doing(dry_run: bool) -> hooks::Doing {
+    if dry_run { hooks::Doing::Tell } else { hooks::Doing::Write }
 }
 
 async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
@@ -165,7 +178,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         Command::Reset(at) => agent::reset(place, &at.id).await,
         Command::Session { command } => agent::session(place, command).await,
         Command::Profile { command } => agent::profile(place, &command).await,
-        Command::Hook { words } => Ok(hook::hook(place, &words).await),
+        Command::Hook { words, entry: _ } => Ok(hook::hook(place, &words).await),
         Command::Provider { command } => provider::provider(place, &command).await,
         Command::Flow { command } => flow::flow(place, command).await,
         Command::Mcp { command: Some(McpCommand::Install { client, remove, print }), .. } => {
@@ -186,6 +199,7 @@ async fn command_on(place: &Place, command: Command) -> Result<u8, Failure> {
         | Command::Keeper { .. }
         | Command::Carry { .. }
         | Command::Demo
+        | Command::Hooks { .. }
         | Command::Detect(_) => Err(Failure::new(ErrorCode::Internal, "this command needs no client")),
     }
 }

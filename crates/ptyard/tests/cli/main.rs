@@ -10,6 +10,7 @@ mod detect;
 mod errors;
 mod fake;
 mod flows;
+mod hooks;
 mod live;
 mod mail;
 mod mcp;

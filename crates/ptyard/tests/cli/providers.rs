@@ -102,7 +102,7 @@ version = "1.0.0"
 engine = 1
 [launch]
 binaries = ["sh"]
-args = ["-c", 'hook=$(sed "s/.*\"command\":\"\([^\"]*\)\".*/\1/" "$0"); printf "ready>"; read line; told=$(printf "{\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"%s\"}" "$line" | sh -c "$hook"); printf "[%s %s]" "$?" "$told"; exec sleep 600']
+args = ["-c", 'hook=$(sed -E "s/.*\"command\":\"(([^\"\\\\]|\\\\.)*)\".*/\\1/; s/\\\\(.)/\\1/g" "$0"); printf "ready>"; read line; told=$(printf "{\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"%s\"}" "$line" | sh -c "$hook"); printf "[%s %s]" "$?" "$told"; exec sleep 600']
 hooks = { words = "claude", args = ["{file}"] }
 [anchors]
 ready = '^ready>'

@@ -42,6 +42,7 @@ scenes!(
     [
         a_message_is_worked_on_and_answered,
         a_trusted_folder_is_not_asked_about,
+        installed_hooks_tell_which_text_was_taken,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
         thirty_lines_arrive_as_they_are,
@@ -90,6 +91,7 @@ scenes!(
     [
         a_message_is_worked_on_and_answered,
         a_hook_tells_which_text_was_taken,
+        installed_hooks_beside_its_own_change_nothing,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
         thirty_lines_arrive_as_they_are,

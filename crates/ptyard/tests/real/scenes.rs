@@ -54,6 +54,50 @@ pub(crate) fn a_hook_tells_which_text_was_taken(cli: &'static Cli) {
     assert_eq!(yard.becomes("completed")["source"], "native", "{over}");
 }
 
+/// Hooks in the user's own settings tell of its turns, once the user trusts them.
+pub(crate) fn installed_hooks_tell_which_text_was_taken(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let installed = yard.json(&["hooks", "install", cli.provider]);
+    assert_eq!(
+        (&installed["standing"], &installed["changed"]),
+        (&"installed".into(), &true.into()),
+        "{installed}"
+    );
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.begin();
+    yard.shows("Hooks need review");
+    let asks = yard.becomes("waiting_user_answer");
+    assert_eq!(asks["explain"]["hold"], "dialog", "{asks}");
+    // The second of its answers is to trust them.
+    let answered = yard.json(&["answer", "agent", "--keys", "2 Enter"]);
+    assert!(answered["error"].is_null(), "{answered}");
+    yard.becomes("idle");
+    yard.send("Do the first task.");
+    yard.until("told by its hook", |status| of_hook(status, "hook.prompt"));
+    gate.open();
+    let over = yard.until("over", |status| of_hook(status, "hook.stop"));
+    assert_eq!(yard.becomes("completed")["source"], "native", "{over}");
+    assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
+}
+
+/// Hooks in the user's own settings stand beside those of its start, and its turns go as without them.
+pub(crate) fn installed_hooks_beside_its_own_change_nothing(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let installed = yard.json(&["hooks", "install", cli.provider]);
+    assert_eq!(installed["changed"], true, "{installed}");
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    yard.send("Do the first task.");
+    yard.queue("Do the second task.");
+    yard.until("told by its hook", |status| of_hook(status, "hook.prompt"));
+    gate.open();
+    yard.mail_becomes(&["delivered", "delivered"]);
+    yard.model.wait_asked("second task");
+    yard.becomes("completed");
+    yard.takes_messages();
+    assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
+}
+
 /// Whoever starts it says that the folder is trusted, and it comes up by itself.
 pub(crate) fn a_trusted_folder_is_not_asked_about(cli: &'static Cli) {
     let yard = Yard::new(cli);

@@ -163,6 +163,12 @@ impl Yard {
 
     /// Starts the agent and lets it through what it asks at its start.
     pub(crate) fn ready(&self) {
+        self.begin();
+        self.becomes("idle");
+    }
+
+    /// Starts the agent and lets it through what it asks everybody at its start; it may have more to ask.
+    pub(crate) fn begin(&self) {
         self.launch(&[]);
         for (rule, keys) in self.cli.asks {
             let rule = format!("{}.{rule}", self.cli.provider);
@@ -177,7 +183,6 @@ impl Yard {
             let reply = self.json(&["answer", "agent", "--keys", keys]);
             assert!(reply["error"].is_null(), "{reply}");
         }
-        self.becomes("idle");
     }
 
     /// Starts another one in the same folder, which is trusted by then.

@@ -6,6 +6,7 @@ mod agents;
 mod chaos;
 mod disk;
 mod docker;
+mod events;
 mod flows;
 mod herdr;
 mod keeper;

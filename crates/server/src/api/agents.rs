@@ -278,7 +278,7 @@ pub struct HandoffReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HookRequest {
-    /// In which words: `claude`.
+    /// In which words: `claude`, `gemini` or `copilot`.
     pub words: String,
     /// The document that it was given.
     pub told: serde_json::Value,

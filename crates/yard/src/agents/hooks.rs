@@ -1,7 +1,5 @@
 //! Hooks: what agents tell of their turns by running a program of ours.
 
-use std::path::Path;
-
 use ptyard_core::TerminalId;
 use ptyard_providers::{HookWords, read_hook};
 use ptyard_terminal::agent::Hooked;
@@ -10,13 +8,6 @@ use serde_json::Value;
 use crate::error::YardError;
 use crate::spec::TerminalRef;
 use crate::yard::Yard;
-
-/// The command that hooks are given to. Which terminal it speaks for, and its token, stand in the environment of the agent,
-/// which its hooks inherit.
-pub(super) fn command(program: &Path, state: &Path) -> Vec<String> {
-    let (program, state) = (program.display().to_string(), state.display().to_string());
-    vec![program, "--state".to_owned(), state, "hook".to_owned()]
-}
 
 impl Yard {
     /// A hook of the agent in this terminal was told this; it is known when this returns. What says nothing of a turn is

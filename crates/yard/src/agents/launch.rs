@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ptyard_core::{SessionId, Size, TerminalId};
 use ptyard_providers::launch::{Door, PlanFile};
-use ptyard_providers::{Dialog, EventWords, Provider};
+use ptyard_providers::{Dialog, Provider};
 use ptyard_store::SessionName;
 use ptyard_terminal::agent::Earlier;
 use ptyard_terminal::backend::{Grounds, Io, Placing};
@@ -19,9 +19,8 @@ use tokio::sync::watch;
 use super::deliver::Deliverer;
 use super::dialogs::{AtStart, OnDialog};
 use super::error::AgentError;
-use super::hooks;
 use super::labels::Labels;
-use super::listen;
+use super::listen::{self, door::Served};
 use super::mail::{Voice, abandoned_by_nobody};
 use super::plan::{plan, wanted};
 use super::profile::{Library, Profile};
@@ -135,6 +134,7 @@ pub(crate) struct Furnishing {
     files: Vec<PlanFile>,
     token: Option<Token>,
     member: Option<Member>,
+    served: Option<Served>,
 }
 
 impl Furnishing {
@@ -150,6 +150,9 @@ impl Furnishing {
         }
         if let Some(member) = &self.member {
             team::keep(member, directory)?;
+        }
+        if let Some(served) = &self.served {
+            served.keep(directory)?;
         }
         for file in &self.files {
             if let Some(parent) = file.path.parent() {
@@ -225,13 +228,14 @@ impl Yard {
                 .map(|program| servers::own(program, &state, id, &token))
                 .chain(of_profile)
                 .collect();
-            wanted.hook = program.as_deref().map(|program| hooks::command(program, &state));
+            wanted.hook = program.as_deref().map(|program| program.display().to_string());
             wanted.door.clone_from(&door);
             let plan = plan(&provider, &wanted)?;
+            let served = plan.events.zip(door.clone()).map(|(words, door)| Served { words, door });
             planned = Planned {
                 notices: plan.advisory.clone(),
                 first_message: plan.first_message.clone(),
-                events: plan.events,
+                served: served.clone(),
             };
             let mut env = plan.env;
             env.extend(spec.env.clone());
@@ -249,6 +253,7 @@ impl Yard {
                 files: plan.files,
                 token: Some(token),
                 member: Some(member),
+                served,
             })
         };
         let (entry, warnings) = self.start_furnished(exec, furnish).await?;
@@ -261,8 +266,8 @@ impl Yard {
             notices.extend(roster.crowd(&member.session));
         }
         let dialogs = self.attend(&entry, provider.id(), None).await;
-        if let (Some(words), Some(door)) = (planned.events, door) {
-            listen::listen(&entry, door, words);
+        if let Some(served) = planned.served {
+            listen::listen(&entry, served);
         }
         if let Some(dialogs) = dialogs {
             let (on_dialog, cwd) = (spec.on_dialog, spec.cwd.clone());
@@ -380,7 +385,12 @@ impl Yard {
             let yard = self.clone();
             tokio::spawn(async move {
                 match yard.on_record(&entry).await {
-                    Ok(earlier) => drop(yard.attend(&entry, &provider, Some(earlier)).await),
+                    Ok(earlier) => {
+                        drop(yard.attend(&entry, &provider, Some(earlier)).await);
+                        if let Some(served) = Served::kept(&yard.inner.state.terminal(entry.id())) {
+                            listen::listen(&entry, served);
+                        }
+                    }
                     // Without it mail could overtake what is in doubt: better none than wrong.
                     Err(error) => {
                         tracing::error!(id = %entry.id(), %error, "no mail is handed over to this agent");
@@ -405,5 +415,5 @@ fn session_name(name: Option<&str>) -> Result<Option<SessionName>, YardError> {
 struct Planned {
     notices: Vec<String>,
     first_message: Option<String>,
-    events: Option<EventWords>,
+    served: Option<Served>,
 }

@@ -96,7 +96,7 @@ async fn its_server_is_believed_before_its_screen_until_it_takes_back_what_it_sa
 }
 
 #[tokio::test]
-async fn case_sec04_its_secret_stands_nowhere_and_it_is_left_with_its_terminal() {
+async fn case_sec04_its_secret_stands_in_one_private_file_and_both_are_left_with_its_terminal() {
     let stage = Stage::new();
     let agent = served(&stage).await;
     let info = stage.yard.info(&agent.at).unwrap();
@@ -104,6 +104,7 @@ async fn case_sec04_its_secret_stands_nowhere_and_it_is_left_with_its_terminal()
     assert!(info.argv.iter().all(|argument| !argument.contains(&agent.secret)), "{info:?}");
     assert_eq!(info.env["OPENCODE_SERVER_PASSWORD"], None);
     let mut directories = vec![stage.home.path().join("state")];
+    let mut holders = Vec::new();
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let path = entry.path();
@@ -112,12 +113,19 @@ async fn case_sec04_its_secret_stands_nowhere_and_it_is_left_with_its_terminal()
             } else if entry.file_type().unwrap().is_file() {
                 let held = std::fs::read(&path).unwrap();
                 let secret = agent.secret.as_bytes();
-                assert!(!held.windows(secret.len()).any(|window| window == secret), "{}", path.display());
+                if held.windows(secret.len()).any(|window| window == secret) {
+                    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+                    holders.push(path);
+                }
             }
         }
     }
+    // For the next server of ours, which listens too.
+    assert_eq!(holders.iter().map(|path| path.file_name().unwrap()).collect::<Vec<_>>(), ["door.json"]);
     stage.yard.kill(&agent.at, None).await.unwrap();
     soon("it is left", agent.server.is_left()).await;
+    stage.yard.remove(&agent.at).await.unwrap();
+    assert!(!holders[0].exists());
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 use super::*;
+use crate::HookWords;
 use crate::Library;
-use crate::launch::McpTransport;
 use crate::launch::recipe::McpRecipe;
+use crate::launch::{McpTransport, hook_line};
 
 fn wanted() -> Wanted {
     Wanted {
@@ -53,15 +54,15 @@ fn claude_gets_long_texts_through_private_files() {
 /// Its own settings stay as they are: what is given by a flag stands beside them.
 #[test]
 fn claude_gets_hooks_in_a_private_file_that_hold_no_secret() {
-    let hook = ["/opt/it's/ptyard", "--state", "/state", "hook"].map(str::to_owned).to_vec();
+    let hook = "/opt/it's/ptyard".to_owned();
     let plan = plan_of("claude_code", &Wanted { hook: Some(hook), ..wanted() });
     assert_eq!(plan.argv[1..], ["--settings", "/state/t1/hooks.json"]);
     let settings: serde_json::Value = serde_json::from_str(&plan.files[0].text).unwrap();
     let hooks = settings["hooks"].as_object().unwrap();
     assert_eq!(hooks.keys().collect::<Vec<_>>(), ["Stop", "UserPromptSubmit"]);
     let command = &settings["hooks"]["Stop"][0]["hooks"][0]["command"];
-    assert_eq!(command, r"'/opt/it'\''s/ptyard' '--state' '/state' 'hook' 'claude'");
-    assert_eq!(plan_of("codex", &Wanted { hook: Some(Vec::new()), ..wanted() }).files, []);
+    assert_eq!(command, &hook_line(HookWords::Claude, "/opt/it's/ptyard"));
+    assert_eq!(plan_of("codex", &Wanted { hook: Some(String::new()), ..wanted() }).files, []);
     assert_eq!(plan_of("claude_code", &wanted()).files, []);
 }
 

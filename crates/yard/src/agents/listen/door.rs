@@ -1,9 +1,14 @@
 //! Ports on loopback for programs to serve at.
 
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use ptyard_providers::EventWords;
 use ptyard_providers::launch::Door;
+use ptyard_terminal::{Outlives, replace_file};
+use serde::{Deserialize, Serialize};
 
 use super::super::token::Token;
 
@@ -15,6 +20,39 @@ const COUNT: u16 = PORTS.end - PORTS.start;
 
 /// How many are tried for one program.
 const TRIES: usize = 32;
+
+/// Where a door is written down, beside its terminal's log: for the server after this one.
+const FILE: &str = "door.json";
+
+/// A door, and what is said behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Served {
+    pub(in super::super) words: EventWords,
+    pub(in super::super) door: Door,
+}
+
+/// The same, as it is written down. It holds a secret, so it is shown by no `Debug`.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    words: EventWords,
+    port: u16,
+    secret: String,
+}
+
+impl Served {
+    /// Writes it down in the directory of its terminal, for nobody but this user.
+    pub(in super::super) fn keep(&self, directory: &Path) -> io::Result<()> {
+        let written = Written { words: self.words, port: self.door.port, secret: self.door.secret.clone() };
+        replace_file(&directory.join(FILE), &serde_json::to_vec(&written)?, Outlives::Process)
+    }
+
+    /// That of the terminal with this directory; `None` when its program serves nothing to us.
+    pub(in super::super) fn kept(directory: &Path) -> Option<Self> {
+        let written = std::fs::read(directory.join(FILE)).ok()?;
+        let Written { words, port, secret } = serde_json::from_slice(&written).ok()?;
+        Some(Self { words, door: Door { port, secret } })
+    }
+}
 
 /// Gives out ports, one after the other: a program takes seconds to take its own, and does not come up when it is taken
 /// by then. Where it begins is drawn, so that servers beside this one begin elsewhere.
@@ -52,7 +90,24 @@ fn is_free(port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[test]
+    fn a_door_is_written_down_beside_its_terminal_and_nobody_else_reads_it() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Served::kept(directory.path()), None);
+        let door = Doors::default().find().unwrap();
+        let served = Served { words: EventWords::Opencode, door };
+        served.keep(directory.path()).unwrap();
+        assert_eq!(Served::kept(directory.path()), Some(served.clone()));
+        let mode = directory.path().join(FILE).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(!format!("{served:?}").contains(&served.door.secret));
+        std::fs::write(directory.path().join(FILE), "{").unwrap();
+        assert_eq!(Served::kept(directory.path()), None);
+    }
 
     #[test]
     fn doors_are_free_and_none_is_given_twice() {

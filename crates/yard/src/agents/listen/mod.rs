@@ -1,7 +1,7 @@
 //! What the server of an agent's own program tells: it is listened to on loopback, from the start of the agent to its end.
 //!
-//! What it tells goes the way that hooks go. It is not written down where it serves: a later server of ours goes by the
-//! screen alone.
+//! What it tells goes the way that hooks go. Where it serves is written down beside the agent's log, so that a later server
+//! of ours listens too.
 
 mod connection;
 pub(super) mod door;
@@ -12,15 +12,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use ptyard_providers::EventWords;
-use ptyard_providers::launch::Door;
 use ptyard_terminal::agent::Hooked;
 
+use self::door::Served;
 use self::listener::{Limits, Listener};
 use crate::entry::Entry;
 
 /// Listens to the program in this terminal until it has ended, or is not heard.
-pub(super) fn listen(entry: &Arc<Entry>, door: Door, words: EventWords) {
+pub(super) fn listen(entry: &Arc<Entry>, Served { words, door }: Served) {
     let mut progress = entry.terminal.progress();
     let (id, entry) = (entry.id(), Arc::downgrade(entry));
     let ended = async move {
