@@ -39,6 +39,9 @@ use crate::owner::Owner;
 /// How many messages [`Inbox::give_up`] gives up at once: with the longest texts they take 64 MiB of memory.
 pub const MOST_DEAD_LETTERS: u32 = 64;
 
+/// Who is told of a message that was accepted.
+pub type Tell = Box<dyn FnOnce(&Posted) + Send>;
+
 /// The mail of terminals. Unless a call says otherwise its answer survives the machine. What is said about an attempt is
 /// answered with its messages as they are then.
 pub trait Inbox {
@@ -50,6 +53,10 @@ pub trait Inbox {
     /// [`TextTooLong`]: crate::StoreError::TextTooLong
     /// [`KeyConflict`]: crate::StoreError::KeyConflict
     fn post(&self, message: NewMessage) -> Answer<'_, Posted>;
+
+    /// The same, and `tell` is called as soon as the message is accepted: whoever waits for the answer or not, and before any
+    /// call that came later is answered. It runs on the store's own thread, so it must not wait.
+    fn post_and_tell(&self, message: NewMessage, tell: Tell) -> Answer<'_, Posted>;
 
     /// Takes the next batch of a receiver's mail for one attempt, in one step; `None` when nothing is due, or while an
     /// attempt is open. Survives the server: lost with the machine, it was never taken.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -43,7 +43,7 @@ impl Writer {
     pub(super) fn start(path: PathBuf, connection: Connection) -> Result<Self, StoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let group = Group { path: path.clone(), connection, survives: Survives::Machine };
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || group.serve(queue))
             .map_err(|error| StoreError::Internal { path, why: error.to_string() })?;
@@ -56,13 +56,27 @@ impl Writer {
         survives: Survives,
         job: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.run_and_tell(survives, job, |_| ()).await
+    }
+
+    /// The same, and `tell` is called when it is committed, before any later job is answered.
+    pub(super) async fn run_and_tell<T: Send + 'static>(
+        &self,
+        survives: Survives,
+        job: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        tell: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let work = move |place: Place<'_>| {
             let done =
                 place.and_then(|(connection, path)| alone(connection, job).map_err(|fault| fault.told(path)));
             let failed = done.as_ref().err().cloned();
             let tell = Box::new(move |fate: Result<(), StoreError>| {
-                let _nobody_waits = answer.send(fate.and(done));
+                let outcome = fate.and(done);
+                if let Ok(done) = &outcome {
+                    tell(done);
+                }
+                let _nobody_waits = answer.send(outcome);
             });
             Done { failed, tell }
         };
@@ -75,7 +89,9 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take() {
+        // Whoever is told of a job may hold the last handle of a store, on this very thread, which cannot wait for itself.
+        let others = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
+        if let Some(thread) = others {
             let _panicked = thread.join();
         }
     }

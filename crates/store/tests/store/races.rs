@@ -1,8 +1,9 @@
 //! Many callers at once.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ptyard_store::Inbox;
+use ptyard_store::inbox::{Posted, Tell};
 use tokio::task::JoinSet;
 
 use crate::support::{Place, message, next, receipt};
@@ -60,4 +61,46 @@ async fn an_answer_that_nobody_waits_for_is_given_all_the_same() {
     }
     let last = place.store.post(message(1, "x")).await.unwrap();
     assert_eq!(last.seq, 51);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_told_of_a_message_is_told_before_what_came_later_is_answered() {
+    let place = Place::new();
+    let store = &place.store;
+    for _ in 0..100 {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&said);
+        let posting = store
+            .post_and_tell(message(1, "x"), Box::new(move |posted| told.lock().unwrap().push(posted.seq)));
+        let claiming = async {
+            let attempt = store.claim(next(1)).await.unwrap().unwrap();
+            assert_eq!(*said.lock().unwrap(), [attempt.messages[0].seq]);
+            attempt.id
+        };
+        let (_, attempt) = tokio::join!(biased; posting, claiming);
+        store.confirm(attempt, receipt()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_ends_also_when_its_last_handle_goes_on_its_own_thread() {
+    let store = Arc::new(Place::new().store);
+    let last = Arc::clone(&store);
+    let (gone, is_gone) = tokio::sync::oneshot::channel();
+    let tell = move |_: &Posted| {
+        drop(last);
+        let _nobody_waits = gone.send(());
+    };
+    // The store's thread is held until this handle is gone.
+    let (go, held) = std::sync::mpsc::channel::<()>();
+    let hold = Box::new(move |_: &Posted| drop(held.recv()));
+    for tell in [hold as Tell, Box::new(tell)] {
+        let mut post = store.post_and_tell(message(1, "x"), tell);
+        let _pending =
+            std::future::poll_fn(|context| std::task::Poll::Ready(post.as_mut().poll(context))).await;
+    }
+    let dropped = std::thread::spawn(move || drop(store));
+    dropped.join().unwrap();
+    drop(go);
+    is_gone.await.unwrap();
 }

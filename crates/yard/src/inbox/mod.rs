@@ -1,8 +1,9 @@
 //! Mail between terminals.
 //!
 //! The way the data goes: [`Yard::send`] writes the message into the store and answers; whoever hands mail over to the
-//! receiver (the pump of its agent) is woken by the change, claims what comes next, and has the terminal's actor type
-//! it. Nobody else delivers: every other path only wakes it. What becomes of an attempt comes back as a [`Word`] and is
+//! receiver (the pump of its agent) is woken, claims what comes next, and has the terminal's actor type it. It is woken
+//! twice: while the message is being written, so that the claim is answered right behind it, and by the store's own
+//! thread when it is written, so that nothing depends on the caller. Nobody else delivers: every other path only wakes it. What becomes of an attempt comes back as a [`Word`] and is
 //! written into the store before anything else of that receiver is claimed.
 //!
 //! Urgent mail goes before all other, and has the turn that runs stopped, where the receiver's provider says how. What

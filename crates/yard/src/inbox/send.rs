@@ -77,8 +77,28 @@ impl Yard {
     /// Accepts a message: when this returns, it is on disk. Its delivery is nobody's to wait for here.
     pub async fn send(&self, to: &TerminalRef, spec: SendSpec) -> Result<Message, YardError> {
         let new = self.addressed(to, spec)?;
-        let posted = self.inner.store.post(new.clone()).await?;
-        self.accepted(new, posted).await
+        let (yard, told) = (Arc::downgrade(&self.inner), new.clone());
+        let posting = self.inner.store.post_and_tell(
+            new.clone(),
+            Box::new(move |posted| {
+                if let Some(inner) = yard.upgrade().filter(|_| !posted.repeated) {
+                    Self { inner }.tell_arrival(&accepted(told, *posted));
+                }
+            }),
+        );
+        // Whoever hands it over may ask for it while it is written: that is answered right behind it.
+        let hurry = async {
+            if let Ok(receiver) = self.find(&TerminalRef::Id(new.to)) {
+                receiver.arrivals.send_modify(|arrivals| *arrivals += 1);
+            }
+        };
+        let (posted, ()) = tokio::join!(biased; posting, hurry);
+        let posted = posted?;
+        if posted.repeated {
+            return self.message(posted.id).await;
+        }
+        self.forget_now_and_then(posted).await;
+        Ok(accepted(new, posted))
     }
 
     /// A message as the store takes it, if its receiver can have it.
@@ -113,13 +133,17 @@ impl Yard {
         }
         let message = accepted(new, posted);
         self.tell_arrival(&message);
+        self.forget_now_and_then(posted).await;
+        Ok(message)
+    }
+
+    async fn forget_now_and_then(&self, posted: Posted) {
         if posted.id.get().is_multiple_of(FORGET_EVERY) {
             // The message is on the disk, and whoever hears otherwise sends it again.
             if let Err(error) = self.inner.store.forget_settled(SETTLED_KEPT).await {
                 tracing::warn!(%error, "old mail is not forgotten");
             }
         }
-        Ok(message)
     }
 
     /// Waits until a message is delivered, its turn is over, or neither will be; the message as it is then, or when the

@@ -1,6 +1,9 @@
 //! Mail, with an agent that does what the test says.
 
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use ptyard_core::turn::Epoch;
@@ -170,6 +173,33 @@ async fn law_08_one_message_for_each_ready_cycle_in_the_order_in_which_they_were
         assert_eq!(until(&stage.yard, &sent[n - 1], Until::Completed).await.turn, Some(Turn::Completed));
     }
     assert_eq!(agent.taken(), ["message 1", "message 2", "message 3", "message 4"]);
+}
+
+#[tokio::test]
+async fn law_12_mail_whose_sender_does_not_wait_is_told_of_and_handed_over() {
+    let stage = Stage::scripted();
+    let (at, _script) = stage.play().await;
+    let agent = Agent::attend(&stage.yard, &at, Mood::Ready);
+    for n in 1..=20 {
+        let mut events = stage.yard.events(None);
+        {
+            let mut sending = pin!(stage.yard.send(&at, SendSpec::new(format!("message {n}"))));
+            // As a request whose client is gone: it was begun, and nobody asks for its answer.
+            poll_fn(|cx| Poll::Ready(drop(sending.as_mut().poll(cx)))).await;
+        }
+        let attempt = agent.took(n).await;
+        agent.delivered(attempt).await;
+        let mut states = Vec::new();
+        while states.last().is_none_or(|state| state != "delivered") {
+            let event = soon("an event", events.next()).await;
+            if event.kind == "message" && event.data["message"] == format!("m{n}") {
+                states.push(event.data["state"].as_str().unwrap().to_owned());
+            }
+        }
+        // Whoever is told that it is handed over has been told of it.
+        assert_eq!(states, ["pending", "dispatching", "delivered"]);
+        agent.turn_over(attempt).await;
+    }
 }
 
 #[tokio::test]

@@ -14,13 +14,20 @@ pub(super) use recover::receiver_removed;
 use crate::answer::{Answer, Survives};
 use crate::inbox::{
     Attempt, Batching, Claim, Inbox, Mailbox, Message, NewMessage, OpenTurn, Page, Posted, Receipt, Select,
+    Tell,
 };
 use crate::owner::Owner;
 use crate::sqlite::SqliteStore;
+use rusqlite::Connection;
 
 impl Inbox for SqliteStore {
     fn post(&self, message: NewMessage) -> Answer<'_, Posted> {
         self.write(Survives::Machine, move |connection| post::post(connection, &message))
+    }
+
+    fn post_and_tell(&self, message: NewMessage, tell: Tell) -> Answer<'_, Posted> {
+        let post = move |connection: &Connection| post::post(connection, &message);
+        Box::pin(self.writer.run_and_tell(Survives::Machine, post, tell))
     }
 
     fn claim(&self, claim: Claim) -> Answer<'_, Option<Attempt>> {
