@@ -45,7 +45,7 @@ class Carrier(Carried):
 
     def fill(self):
         # A terminal gives 4 KiB at a time; what there is goes together.
-        while self.end() - self.said < PACKED and self.read(PACKED):
+        while self.end() - self.said < PACKED and self.read(PACKED - (self.end() - self.said)):
             pass
 
     def flow(self):

@@ -93,7 +93,9 @@ async fn a_store_ends_also_when_its_last_handle_goes_on_its_own_thread() {
     };
     // The store's thread is held until this handle is gone.
     let (go, held) = std::sync::mpsc::channel::<()>();
-    let hold = Box::new(move |_: &Posted| drop(held.recv()));
+    let hold = Box::new(move |_: &Posted| {
+        let _let_go = held.recv();
+    });
     for tell in [hold as Tell, Box::new(tell)] {
         let mut post = store.post_and_tell(message(1, "x"), tell);
         let _pending =
