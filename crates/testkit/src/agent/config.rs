@@ -210,6 +210,8 @@ pub struct TurnConfig {
     pub show: Show,
     /// Looks ready for 30 ms at this point of the turn; 0 never.
     pub flash_at_ms: u64,
+    /// Reports that it is done so long before it draws its answer, for which it goes on working on the screen.
+    pub done_early_ms: u64,
     /// Asks for permission at this point of the turn.
     pub ask: Option<DialogConfig>,
     /// How it ends.
@@ -227,6 +229,7 @@ impl Default for TurnConfig {
             busy_ms: 50,
             show: Show::Spinner,
             flash_at_ms: 0,
+            done_early_ms: 0,
             ask: None,
             end: Ending::Answer,
             answer: "You said: {text}".to_owned(),

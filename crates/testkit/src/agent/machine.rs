@@ -135,7 +135,7 @@ impl Agent {
         match &self.phase {
             Phase::Booting { false_start, until } => Some(false_start.unwrap_or(*until)),
             Phase::Composing { dialog_at } => *dialog_at,
-            Phase::Turn(turn) => turn.ask_at.into_iter().chain([turn.ends]).min(),
+            Phase::Turn(turn) => turn.ask_at.into_iter().chain(turn.done_at).chain([turn.ends]).min(),
             Phase::Dialog { .. } | Phase::Left => None,
         }
     }
@@ -179,6 +179,11 @@ impl Agent {
                     } else {
                         self.compose(now);
                     }
+                }
+                Phase::Turn(mut turn) if turn.done_at.is_some_and(|at| at <= now && at < turn.ends) => {
+                    turn.done_at = None;
+                    self.phase = Phase::Turn(turn);
+                    self.tell(Report::Done, "");
                 }
                 Phase::Turn(mut turn) => match (turn.ask_at.take(), turn.plan.ask.clone()) {
                     (Some(at), Some(ask)) if at <= turn.ends => self.open(ask, Some(turn), now),
@@ -329,7 +334,9 @@ impl Agent {
             self.effects.push(Effect::Run { turn, argv, text });
         }
         let ask_at = plan.ask.as_ref().map(|ask| now + Duration::from_millis(ask.after_ms));
-        self.phase = Phase::Turn(Turn { number: self.turns, text, plan, began: now, ends, ask_at });
+        let done_at = (plan.done_early_ms > 0)
+            .then(|| now + Duration::from_millis(plan.busy_ms.saturating_sub(plan.done_early_ms)));
+        self.phase = Phase::Turn(Turn { number: self.turns, text, plan, began: now, ends, ask_at, done_at });
         self.tell(Report::Working, "");
     }
 
@@ -346,7 +353,9 @@ impl Agent {
             self.tell(Report::Error, "API Error: 500");
         } else {
             self.say(&format!("• {}", turn.plan.answer.replace("{text}", &turn.text)));
-            self.tell(Report::Done, "");
+            if turn.plan.done_early_ms == 0 {
+                self.tell(Report::Done, "");
+            }
         }
         self.record(Event::TurnEnded { turn: turn.number, how: how.to_owned() });
         self.compose(now);

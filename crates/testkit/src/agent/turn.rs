@@ -22,6 +22,8 @@ pub(super) struct Turn {
     pub(super) began: Moment,
     pub(super) ends: Moment,
     pub(super) ask_at: Option<Moment>,
+    /// When it says that it is over, if that is before its end.
+    pub(super) done_at: Option<Moment>,
 }
 
 impl Turn {

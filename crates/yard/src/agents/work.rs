@@ -5,11 +5,12 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use ptyard_core::plain;
-use ptyard_core::turn::Status;
+use ptyard_core::turn::{Source, Status};
 use ptyard_core::typed;
 use ptyard_core::{HandoffId, MessageId, Moment, TerminalId};
 use ptyard_providers::answer::Reader;
 use ptyard_store::HandoffRow;
+use ptyard_terminal::Terminal;
 
 use super::framing::Purpose;
 use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
@@ -25,6 +26,12 @@ const ANSWER_LOG_BYTES: u64 = 8 << 20;
 
 /// Longest answer that is kept where a provider has no rules for answers, in bytes.
 const PLAIN_ANSWER_BYTES: usize = 64 << 10;
+
+/// How long an answer may still be drawn after its agent has said that it is done.
+const DRAWN_LIMIT: Duration = Duration::from_secs(3);
+
+/// When the screen is looked at again that did not change: it is judged a little after it has come to rest.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A handoff that was begun.
 #[derive(Debug, Clone)]
@@ -131,6 +138,7 @@ impl Yard {
         since: Option<u64>,
     ) -> Result<Option<String>, YardError> {
         let entry = self.find(at)?;
+        drawn(&entry.terminal).await;
         let bounds = entry.terminal.log().bounds();
         let from = bounds.start.max(bounds.end.saturating_sub(ANSWER_LOG_BYTES));
         let log = self.read(at, Some(from), ANSWER_LOG_BYTES as usize).await?;
@@ -175,6 +183,28 @@ impl Yard {
             _ => Ok(None),
         }
     }
+}
+
+/// Waits until the screen does not show work any more, for a while: an agent may say that it is done before it has drawn all
+/// of its answer.
+async fn drawn(terminal: &Terminal) {
+    let mut progress = terminal.progress();
+    let seen = async {
+        loop {
+            progress.borrow_and_update();
+            let told = terminal.explain().await.ok().flatten().filter(|told| told.report.status.is_ready());
+            let screen =
+                told.and_then(|told| told.sources.into_iter().find(|said| said.source == Source::Screen));
+            if screen.is_none_or(|said| said.status != Status::Processing) {
+                return;
+            }
+            let rested = tokio::time::timeout(LOOK_AGAIN, progress.changed()).await;
+            if matches!(rested, Ok(Err(_))) {
+                return;
+            }
+        }
+    };
+    let _late = tokio::time::timeout(DRAWN_LIMIT, seen).await;
 }
 
 /// The workers of a yard. They do not keep it: a yard that is dropped leaves its handoffs to the next.

@@ -117,6 +117,17 @@ async fn a_handoff_brings_the_answer_and_dismisses_the_worker() {
 }
 
 #[tokio::test]
+async fn the_answer_of_an_agent_that_says_too_soon_that_it_is_done_is_waited_for() {
+    let stage = Stage::new();
+    let (spec, _record) = stage.scripted(&format!(
+        "{REPORTING}\nturn = {{ busy_ms = 900, done_early_ms = 700, answer = 'the result is 42' }}"
+    ));
+    let handed = stage.yard.hand_off(spec, "compute it", PATIENCE, Afterwards::Dismiss).await.unwrap();
+    assert_eq!(handed.row.state, HandoffState::Done, "{handed:?}");
+    assert!(handed.row.result.as_ref().unwrap().contains("the result is 42"), "{handed:?}");
+}
+
+#[tokio::test]
 async fn a_handoff_outlasts_the_patience_of_its_caller_and_tells_of_a_crash() {
     let stage = Stage::new();
     let (spec, record) = stage.scripted(&format!("{REPORTING}\nturn = {{ busy_ms = 300, end = 'crash' }}"));
