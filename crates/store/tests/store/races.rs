@@ -92,7 +92,7 @@ async fn a_store_ends_also_when_its_last_handle_goes_on_its_own_thread() {
         let _nobody_waits = gone.send(());
     };
     // The store's thread is held until this handle is gone.
-    let (go, held) = std::sync::mpsc::channel::<()>();
+    let (go, held) = std::sync::mpsc::sync_channel::<()>(1);
     let hold = Box::new(move |_: &Posted| {
         let _let_go = held.recv();
     });
