@@ -47,9 +47,7 @@ pub(super) fn with_entries(text: &str, words: HookWords, line: &str) -> Result<S
     let entry = hook_entry(words, line);
     let root = parse(&text)?;
     let Some(there) = only(&root, KEY)? else {
-        let hooks: Map<_, _> =
-            words.events().iter().map(|event| ((*event).to_owned(), json!([entry]))).collect();
-        let item = format!("\"{KEY}\": {}", pretty(&hooks.into(), 1));
+        let item = format!("\"{KEY}\": {}", pretty(&for_every_event(words, &entry), 1));
         let (at, put) = put_first(&root, root.properties.is_empty(), 1, &item);
         text.insert_str(at, &put);
         return Ok(text);
@@ -94,13 +92,18 @@ pub(super) fn without_entries(text: &str, words: HookWords) -> Result<String, Un
 
 /// The whole text of a file that holds nothing else.
 fn alone(words: HookWords, line: &str) -> String {
-    let entry = hook_entry(words, line);
-    let hooks: Map<_, _> = words.events().iter().map(|event| ((*event).to_owned(), json!([entry]))).collect();
+    let hooks = for_every_event(words, &hook_entry(words, line));
     let whole = match words {
         HookWords::Copilot => json!({"version": 1, KEY: hooks}),
         HookWords::Claude | HookWords::Gemini => json!({KEY: hooks}),
     };
     format!("{}\n", pretty(&whole, 0))
+}
+
+/// The entry in the list of each event.
+fn for_every_event(words: HookWords, entry: &serde_json::Value) -> serde_json::Value {
+    let lists = words.events().into_iter().map(|event| (event.to_owned(), json!([entry])));
+    lists.collect::<Map<_, _>>().into()
 }
 
 fn parse(text: &str) -> Result<Object<'_>, Uneditable> {

@@ -27,6 +27,7 @@ pub use ptyard_store::inbox::{
 pub(crate) use pump::typed;
 pub use send::{SendSpec, Until};
 
+use ptyard_core::TerminalId;
 use ptyard_store::wait;
 use ptyard_terminal::Terminal;
 use serde_json::json;
@@ -71,7 +72,7 @@ impl Yard {
             });
             self.inner.events.push("message", Some(message.to), data);
         }
-        if let Some(entry) = messages.first().and_then(|message| self.receiver(message)) {
+        if let Some(entry) = messages.first().and_then(|message| self.receiver(message.to)) {
             if messages[0].state == MessageState::Pending && entry.has_exited() {
                 // It came, or came back, while the program ended: nobody else sees that it waits in vain.
                 self.inner.ended.note(entry.id());
@@ -83,7 +84,7 @@ impl Yard {
     /// The same of a message that waits from now on; whoever hands it over is woken.
     fn tell_arrival(&self, message: &Message) {
         self.tell_mail(std::slice::from_ref(message));
-        if let Some(entry) = self.receiver(message) {
+        if let Some(entry) = self.receiver(message.to) {
             if message.urgency == Urgency::Now {
                 entry.urgent.store(true, Ordering::Release);
             }
@@ -91,7 +92,7 @@ impl Yard {
         }
     }
 
-    fn receiver(&self, message: &Message) -> Option<Arc<Entry>> {
-        self.find(&TerminalRef::Id(message.to)).ok()
+    fn receiver(&self, id: TerminalId) -> Option<Arc<Entry>> {
+        self.find(&TerminalRef::Id(id)).ok()
     }
 }

@@ -88,7 +88,7 @@ impl Yard {
         );
         // Whoever hands it over may ask for it while it is written: that is answered right behind it.
         let hurry = async {
-            if let Ok(receiver) = self.find(&TerminalRef::Id(new.to)) {
+            if let Some(receiver) = self.receiver(new.to) {
                 receiver.arrivals.send_modify(|arrivals| *arrivals += 1);
             }
         };
