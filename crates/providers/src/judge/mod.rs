@@ -21,6 +21,7 @@ pub use composer::Composer;
 pub use watch::{Change, Watch};
 
 pub(crate) use ledger::Ledger;
+use reading::outweighs;
 pub(crate) use reading::{BLANK, Finding, Reading};
 use steady::{Asked, Steady};
 
@@ -137,6 +138,7 @@ impl Judge {
         }
         let (said, title_until) = self.reading.title(now);
         until.extend(title_until);
+        let said = said.filter(|said| outweighs(said, Some(self.screen.held().status)));
         self.title = match (said, self.title.take()) {
             (Some(said), _) => Some(said),
             (None, Some(before)) => {
