@@ -243,7 +243,9 @@ fn the_judge_hears_of_the_end_by_the_title_only_while_the_screen_shows_work() {
         let mut signals = Vec::new();
         scanner.scan(looks.offset, bytes.as_bytes(), &mut |signal| signals.push(signal));
         looks.offset += bytes.len() as u64;
-        signals.iter().for_each(|signal| drop(looks.judge.signal(signal, ms(at))));
+        for signal in &signals {
+            looks.judge.signal(signal, ms(at));
+        }
     };
     let of_title = |verdict: &Verdict| {
         let said = verdict.evidence.iter().find(|said| said.source == Source::Title);

@@ -104,6 +104,49 @@ scenes!(
 );
 
 scenes!(
+    qwen,
+    crate::cli::QWEN,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        installed_hooks_tell_of_its_turns,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+        thirty_lines_arrive_as_they_are,
+        an_interrupted_turn_is_over,
+        a_failed_request_ends_the_turn,
+        an_exit_is_told,
+        a_crash_is_told,
+        a_server_that_dies_in_a_turn_loses_nothing,
+    ]
+);
+
+scenes!(
+    gemini,
+    crate::cli::GEMINI,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
+    copilot,
+    crate::cli::COPILOT,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
+    kimi,
+    crate::cli::KIMI,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
     codex_as_a_client,
     crate::cli::CODEX,
     host,

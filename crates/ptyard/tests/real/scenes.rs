@@ -80,6 +80,22 @@ pub(crate) fn installed_hooks_tell_which_text_was_taken(cli: &'static Cli) {
     assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
 }
 
+/// Hooks in the user's own settings tell of its turns; what is over is seen on its screen.
+pub(crate) fn installed_hooks_tell_of_its_turns(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let installed = yard.json(&["hooks", "install", cli.provider]);
+    assert_eq!(installed["changed"], true, "{installed}");
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    yard.send("Do the first task.");
+    yard.until("told by its hook", |status| status["source"] == "hook" && of_hook(status, "hook.prompt"));
+    gate.open();
+    let over = yard.until("over", |status| of_hook(status, "hook.stop"));
+    assert_ne!(yard.becomes("completed")["source"], "hook", "{over}");
+    yard.takes_messages();
+    assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
+}
+
 /// Hooks in the user's own settings stand beside those of its start, and its turns go as without them.
 pub(crate) fn installed_hooks_beside_its_own_change_nothing(cli: &'static Cli) {
     let yard = Yard::new(cli);
