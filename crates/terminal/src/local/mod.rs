@@ -13,6 +13,7 @@
 mod control;
 pub mod env;
 mod errors;
+mod flood;
 mod fork;
 mod identity;
 mod inherited;

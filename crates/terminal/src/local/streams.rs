@@ -15,15 +15,11 @@ use crate::backend::{ControlError, Sink, Source};
 use crate::sys;
 use crate::sys::watched::WatchedFd;
 
+use super::flood::{FLOOD_BYTES, let_the_kernel_fill};
 use super::launcher::Copies;
 
 /// A value of a special character that switches the character off.
 const DISABLED: u8 = 0;
-
-/// A read of a master that gives this many bytes or more is one of many. The kernel hands over 4 KiB at most and has up
-/// to 64 KiB behind them, which the next read waits for by itself; waiting for them in the event loop costs a tenth of
-/// the throughput.
-const FLOOD_BYTES: usize = 2048;
 
 /// Reads a master or the reading end of a pipe.
 ///
@@ -33,18 +29,20 @@ pub(super) struct FdSource {
     fd: Arc<WatchedFd>,
     /// A read that gave fewer bytes than this, and than it was asked for, took all there was.
     more_from: usize,
+    /// The last read was one of many.
+    flooded: bool,
     ended: bool,
 }
 
 impl FdSource {
     /// Reads a master.
     pub(super) const fn tty(fd: Arc<WatchedFd>) -> Self {
-        Self { fd, more_from: FLOOD_BYTES, ended: false }
+        Self { fd, more_from: FLOOD_BYTES, flooded: false, ended: false }
     }
 
     /// Reads the reading end of a pipe.
     pub(super) const fn pipe(fd: Arc<WatchedFd>) -> Self {
-        Self { fd, more_from: usize::MAX, ended: false }
+        Self { fd, more_from: usize::MAX, flooded: false, ended: false }
     }
 }
 
@@ -53,8 +51,12 @@ impl Source for FdSource {
         if self.ended || into.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        let mut flooded = std::mem::take(&mut self.flooded);
         loop {
             let mut ready = ready!(self.fd.poll_read_ready(cx))?;
+            if std::mem::take(&mut flooded) {
+                let_the_kernel_fill();
+            }
             let read = match rustix::io::read(ready.get_inner(), &mut *into) {
                 Err(Errno::AGAIN) => {
                     ready.clear_ready();
@@ -70,6 +72,7 @@ impl Source for FdSource {
             if read > 0 && read < into.len().min(self.more_from) && sys::empties_at_once() {
                 ready.clear_ready();
             }
+            self.flooded = read >= self.more_from;
             self.ended = read == 0;
             return Poll::Ready(Ok(read));
         }
