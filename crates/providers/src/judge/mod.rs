@@ -138,7 +138,13 @@ impl Judge {
         }
         let (said, title_until) = self.reading.title(now);
         until.extend(title_until);
-        let said = said.filter(|said| outweighs(said, Some(self.screen.held().status)));
+        let mut said = said.filter(|said| outweighs(said, Some(self.screen.held().status)));
+        // That something is asked is told first; what it is, where it is drawn.
+        if let Some(said) = said.as_mut().filter(|said| said.status == Status::WaitingUserAnswer)
+            && let Some(drawn) = &self.screen.held().blocked_on
+        {
+            said.blocked_on = Some(drawn.clone());
+        }
         self.title = match (said, self.title.take()) {
             (Some(said), _) => Some(said),
             (None, Some(before)) => {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
-use ptyard_core::turn::{Keys, Source};
+use ptyard_core::turn::{Keys, Question, Source};
 use ptyard_screen::{Screen, new_screen};
 
 use super::{Composer, Judge, Verdict, Watch};
@@ -140,6 +140,10 @@ id = "busy"
 re = '^busy'
 status = "processing"
 [[title]]
+id = "ask"
+re = '^ask'
+status = "waiting_user_answer"
+[[title]]
 id = "over"
 re = '^toy'
 status = "completed"
@@ -230,23 +234,42 @@ fn a_title_that_ends_work_says_nothing_of_a_question_or_an_unknown_screen() {
     }
 }
 
-/// A failure that is drawn before it counts is not over as if nothing had failed.
-#[test]
-fn the_judge_hears_of_the_end_by_the_title_only_while_the_screen_shows_work() {
+/// A judge of a program that came up and tells by its title.
+fn looks_with_titles() -> Looks {
     let mut looks = Looks::new();
     looks.judge.replace(Provider::parse(&titled(), Origin::Local).unwrap());
     looks.at("> ", 0);
     looks.judge.verdict(ms(1_000));
+    looks
+}
+
+fn tell(looks: &mut Looks, title: &str, at: u64) {
+    let bytes = format!("\x1b]0;{title}\x07");
+    let mut signals = Vec::new();
     let mut scanner = ptyard_screen::Scanner::new();
-    let mut tell = |looks: &mut Looks, title: &str, at: u64| {
-        let bytes = format!("\x1b]0;{title}\x07");
-        let mut signals = Vec::new();
-        scanner.scan(looks.offset, bytes.as_bytes(), &mut |signal| signals.push(signal));
-        looks.offset += bytes.len() as u64;
-        for signal in &signals {
-            looks.judge.signal(signal, ms(at));
-        }
+    scanner.scan(looks.offset, bytes.as_bytes(), &mut |signal| signals.push(signal));
+    looks.offset += bytes.len() as u64;
+    for signal in &signals {
+        looks.judge.signal(signal, ms(at));
+    }
+}
+
+#[test]
+fn what_a_title_only_says_is_asked_is_told_as_it_is_drawn() {
+    let mut looks = looks_with_titles();
+    let asked = |verdict: &Verdict| {
+        let said = verdict.evidence.iter().find(|said| said.source == Source::Title).unwrap();
+        said.blocked_on.as_ref().map(|blocked| blocked.kind)
     };
+    tell(&mut looks, "ask", 1_000);
+    assert_eq!(asked(&looks.at("* working\r\n> ", 1_010)), Some(Question::Dialog));
+    looks.at("? may I", 1_100);
+    assert_eq!(asked(&looks.judge.verdict(ms(1_200))), Some(Question::Permission));
+}
+
+#[test]
+fn the_judge_hears_of_the_end_by_the_title_only_while_the_screen_shows_work() {
+    let mut looks = looks_with_titles();
     let of_title = |verdict: &Verdict| {
         let said = verdict.evidence.iter().find(|said| said.source == Source::Title);
         said.map(|said| said.status)

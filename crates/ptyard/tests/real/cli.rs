@@ -103,7 +103,7 @@ pub(crate) const QWEN: &Cli = &Cli {
     asks: &[],
     approve: "Enter",
     interrupt: &["Escape"],
-    said: None,
+    said: Some("◆"),
     exit: "/quit",
 };
 
@@ -225,6 +225,9 @@ fn settle_qwen(home: &Path, _url: &str) {
         "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
         "security": {"auth": {"selectedType": "openai"}}, "model": {"name": "model"},
         "tools": {"useRipgrep": false, "approvalMode": "default"},
+        // It asks the model for these by itself, with tools: they look like prompts.
+        "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
+        "ui": {"enableFollowupSuggestions": false},
     });
     write(&home.join(".qwen/settings.json"), &settings.to_string());
 }

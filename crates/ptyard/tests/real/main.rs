@@ -113,12 +113,6 @@ scenes!(
         installed_hooks_tell_of_its_turns,
         a_question_is_answered_by_a_person_and_mail_waits,
         three_messages_are_delivered_one_per_turn,
-        thirty_lines_arrive_as_they_are,
-        an_interrupted_turn_is_over,
-        a_failed_request_ends_the_turn,
-        an_exit_is_told,
-        a_crash_is_told,
-        a_server_that_dies_in_a_turn_loses_nothing,
     ]
 );
 

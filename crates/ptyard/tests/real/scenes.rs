@@ -128,8 +128,10 @@ pub(crate) fn a_question_is_answered_by_a_person_and_mail_waits(cli: &'static Cl
     yard.model.on("make it", Turn::Runs { command: "touch made-by-the-tool".into(), then: "Made.".into() });
     yard.ready();
     yard.send("Please make it.");
-    let asks = yard.becomes("waiting_user_answer");
-    assert_eq!(asks["blocked_on"]["kind"], "permission", "{asks}");
+    // That something is asked may be told before it is drawn.
+    let asks = yard.until("asking", |status| {
+        status["status"] == "waiting_user_answer" && status["blocked_on"]["kind"] == "permission"
+    });
     assert_eq!(asks["explain"]["hold"], "dialog", "{asks}");
     yard.queue("What came of it?");
     assert_eq!(yard.mail(), ["delivered", "pending"]);
