@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::cloudflare::{Cloudflare, Settings};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::until;
 use ptyard_testkit::vendors::cloudflare::CloudflareServer;
 use ptyard_testkit::vendors::play;
@@ -24,7 +24,7 @@ fn ground(label: &'static str, place: &str, server: &Arc<CloudflareServer>) -> G
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_of_their_own_conform() {
     let server = Arc::new(CloudflareServer::start().await);
-    run(ground("cloudflare", "", &server)).await.hold_to_page();
+    run_abreast(ground("cloudflare", "", &server), 3).await.hold_to_page();
     until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
@@ -32,7 +32,7 @@ async fn sandboxes_of_their_own_conform() {
 async fn sandboxes_that_are_there_conform() {
     let server = Arc::new(CloudflareServer::start().await);
     let place = format!("sandbox={THEIRS}");
-    run(ground("cloudflare:sandbox=ID", &place, &server)).await.hold_to_page();
+    run_abreast(ground("cloudflare:sandbox=ID", &place, &server), 3).await.hold_to_page();
     assert_eq!(server.sandboxes(), [THEIRS], "somebody else's sandbox stays");
     until("no session is left", || server.sessions().is_empty()).await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::e2b::{E2b, Settings};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::until;
 use ptyard_testkit::vendors::e2b::E2bServer;
 use ptyard_testkit::vendors::play;
@@ -21,7 +21,7 @@ fn ground(label: &'static str, place: &str, server: &Arc<E2bServer>) -> Ground {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_of_their_own_conform() {
     let server = Arc::new(E2bServer::start().await);
-    run(ground("e2b:TEMPLATE", "base", &server)).await.hold_to_page();
+    run_abreast(ground("e2b:TEMPLATE", "base", &server), 3).await.hold_to_page();
     until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
@@ -29,6 +29,6 @@ async fn sandboxes_of_their_own_conform() {
 async fn sandboxes_that_are_there_conform() {
     let server = Arc::new(E2bServer::start().await);
     let place = format!("sandbox={}", server.sandbox());
-    run(ground("e2b:sandbox=ID", &place, &server)).await.hold_to_page();
+    run_abreast(ground("e2b:sandbox=ID", &place, &server), 3).await.hold_to_page();
     assert_eq!(server.sandboxes().len(), 1, "somebody else's sandbox stays");
 }

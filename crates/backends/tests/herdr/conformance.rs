@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Io, Placing};
 use ptyard_terminal::local::env::clean_environment;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 
 use crate::stage::Stage;
 
@@ -27,5 +27,5 @@ async fn panes_conform() {
             Box::pin(async {})
         })),
     };
-    run(ground).await.hold_to_page();
+    run_abreast(ground, 3).await.hold_to_page();
 }

@@ -10,7 +10,7 @@ use ptyard_terminal::agent::{
 };
 use ptyard_terminal::log::{LogConfig, LogWriter};
 use ptyard_terminal::{Clock, NoObserver, Pauses, Surroundings, Terminal};
-use ptyard_testkit::soon;
+use ptyard_testkit::{soon, until};
 
 use crate::stage::{Stage, spec};
 
@@ -57,6 +57,8 @@ impl InPane {
             .unwrap();
         let mut progress = terminal.progress();
         soon("ready", progress.wait_for(|progress| progress.end >= 6)).await.unwrap();
+        // It makes its file when it has become what it is: until then a shell stands before it.
+        until("the program", || directory.path().join("got").exists()).await;
         let turns = terminal.attend(Agent::new(Box::new(Blind), Recipe::default())).await.unwrap();
         stage.has_looked().await;
         Self { stage, terminal, turns, label, directory }

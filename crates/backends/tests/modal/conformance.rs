@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptyard_backends::modal::{Modal, Settings};
 use ptyard_terminal::backend::Backend;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 use ptyard_testkit::until;
 use ptyard_testkit::vendors::modal::ModalServer;
 use ptyard_testkit::vendors::play;
@@ -26,7 +26,7 @@ fn ground(label: &'static str, place: &str, server: &Arc<ModalServer>) -> Ground
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandboxes_of_their_own_conform() {
     let server = Arc::new(ModalServer::start().await);
-    run(ground("modal:IMAGE", "debian:12", &server)).await.hold_to_page();
+    run_abreast(ground("modal:IMAGE", "debian:12", &server), 3).await.hold_to_page();
     until("no sandbox is left", || server.sandboxes().is_empty()).await;
 }
 
@@ -34,6 +34,6 @@ async fn sandboxes_of_their_own_conform() {
 async fn sandboxes_that_are_there_conform() {
     let server = Arc::new(ModalServer::start().await);
     let place = format!("sandbox={}", server.sandbox());
-    run(ground("modal:sandbox=ID", &place, &server)).await.hold_to_page();
+    run_abreast(ground("modal:sandbox=ID", &place, &server), 3).await.hold_to_page();
     assert_eq!(server.sandboxes().len(), 1, "somebody else's sandbox stays");
 }

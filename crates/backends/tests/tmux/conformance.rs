@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ptyard_core::{Size, TerminalId};
 use ptyard_terminal::backend::{Io, Placing};
 use ptyard_terminal::local::env::clean_environment;
-use ptyard_testkit::conformance::{Ground, run};
+use ptyard_testkit::conformance::{Ground, run_abreast};
 
 use crate::server::TestServer;
 
@@ -37,7 +37,7 @@ async fn conform(placing: Placing) {
             Box::pin(async {})
         })),
     };
-    run(ground).await.hold_to_page();
+    run_abreast(ground, 3).await.hold_to_page();
     ptyard_testkit::soon("all windows but the first are gone", async {
         while server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]) != "ptyard" {
             tokio::task::yield_now().await;
