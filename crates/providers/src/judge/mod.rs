@@ -21,6 +21,7 @@ pub use composer::Composer;
 pub use watch::{Change, Watch};
 
 pub(crate) use ledger::Ledger;
+use reading::outweighs;
 pub(crate) use reading::{BLANK, Finding, Reading};
 use steady::{Asked, Steady};
 
@@ -137,6 +138,13 @@ impl Judge {
         }
         let (said, title_until) = self.reading.title(now);
         until.extend(title_until);
+        let mut said = said.filter(|said| outweighs(said, Some(self.screen.held().status)));
+        // That something is asked is told first; what it is, where it is drawn.
+        if let Some(said) = said.as_mut().filter(|said| said.status == Status::WaitingUserAnswer)
+            && let Some(drawn) = &self.screen.held().blocked_on
+        {
+            said.blocked_on = Some(drawn.clone());
+        }
         self.title = match (said, self.title.take()) {
             (Some(said), _) => Some(said),
             (None, Some(before)) => {

@@ -36,6 +36,12 @@ const MAX_ASKED: usize = 200;
 /// The rule of an empty screen.
 pub(crate) const BLANK: Rule = Rule::named("blank");
 
+/// Whether a title counts beside what the screen shows. That work is over it says only against a screen that shows it
+/// still, for its frames lag behind: whatever else stands there is newer, or more.
+pub(crate) fn outweighs(title: &Evidence, shown: Option<Status>) -> bool {
+    title.status != Status::Completed || shown == Some(Status::Processing)
+}
+
 /// What was read of one terminal.
 #[derive(Debug)]
 pub(crate) struct Reading {
@@ -205,13 +211,14 @@ impl Reading {
 
     /// What the title says, and until when.
     pub(crate) fn title(&self, now: Moment) -> (Option<Evidence>, Option<Moment>) {
-        let Some(said) = self.titles.said(now) else { return (None, None) };
+        let until = self.titles.deadline(now);
+        let Some(said) = self.titles.said(now) else { return (None, until) };
         let position = Position::Offset(said.at);
         let mut evidence = Evidence::new(Source::Title, position, said.status, said.rule.clone());
         if said.status == Status::WaitingUserAnswer {
             evidence.blocked_on = Some(BlockedOn { kind: Question::Dialog, message: None });
         }
-        (Some(evidence), self.titles.deadline(now))
+        (Some(evidence), until)
     }
 
     /// What the last frame says, or quiet, and until when.
@@ -250,10 +257,14 @@ impl Reading {
         if report.is_some() {
             return self.reported(now, screen.as_ref(), None);
         }
-        match self.title(now) {
-            (Some(evidence), until) => (evidence, until),
-            _ => screen.map_or_else(|| self.quiet(now), |(evidence, _)| (evidence, None)),
+        let (title, until) = self.title(now);
+        let shown = screen.map(|(evidence, _)| evidence);
+        if let Some(title) = title.filter(|title| outweighs(title, shown.as_ref().map(|shown| shown.status)))
+        {
+            return (title, until);
         }
+        let (evidence, quiet_until) = shown.map_or_else(|| self.quiet(now), |evidence| (evidence, None));
+        (evidence, [until, quiet_until].into_iter().flatten().min())
     }
 
     /// What the program itself says, unless the screen has contradicted it for long.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ptyard_core::turn::Status;
 use ptyard_core::{Moment, Size};
 
-use ptyard_core::turn::{Keys, Source};
+use ptyard_core::turn::{Keys, Question, Source};
 use ptyard_screen::{Screen, new_screen};
 
 use super::{Composer, Judge, Verdict, Watch};
@@ -131,6 +131,157 @@ fn ready_behind_a_question_holds_longer_at_the_start_than_later() {
     show(&mut watch, "> ", 5000);
     assert_eq!(status(&mut watch, 5119), Status::WaitingUserAnswer);
     assert_eq!(status(&mut watch, 5120), Status::Idle);
+}
+
+/// What makes it one that tells by its title when it works, and when that is over.
+const TITLES: &str = r#"
+[[title]]
+id = "busy"
+re = '^busy'
+status = "processing"
+[[title]]
+id = "ask"
+re = '^ask'
+status = "waiting_user_answer"
+[[title]]
+id = "over"
+re = '^toy'
+status = "completed"
+fresh_ms = 1000
+"#;
+
+fn titled() -> String {
+    format!("{TOY}{TITLES}")
+}
+
+fn title(watch: &mut Watch, text: &str, at: u64) {
+    watch.output(format!("\x1b]0;{text}\x07").as_bytes(), ms(at));
+}
+
+fn ready_from(watch: &mut Watch, at: u64) -> Vec<Moment> {
+    let changes = watch.changes().into_iter().filter(|change| change.at >= ms(at));
+    changes.filter(|change| change.evidence.status.is_ready()).map(|change| change.at).collect()
+}
+
+/// A watch whose program came up and has been at work for a while, by its title and on its screen.
+fn at_work() -> Watch {
+    let mut watch = watch(&titled());
+    title(&mut watch, "toy", 50);
+    show(&mut watch, "> ", 100);
+    assert_eq!(status(&mut watch, 1_000), Status::Idle);
+    watch.dispatched(ms(1_000));
+    title(&mut watch, "busy", 1_000);
+    show(&mut watch, "* working\r\n> ", 1_010);
+    assert_eq!(status(&mut watch, 2_000), Status::Processing);
+    watch
+}
+
+#[test]
+fn a_title_ends_the_work_that_it_told_of_before_a_frame_shows_it() {
+    let mut watch = at_work();
+    // It is set twice: for the window, and for its icon.
+    title(&mut watch, "toy", 2_000);
+    title(&mut watch, "toy", 2_001);
+    assert_eq!(status(&mut watch, 2_099), Status::Processing, "it has to hold");
+    assert_eq!(status(&mut watch, 2_200), Status::Completed);
+    assert_eq!(watch.evidence().source, Source::Title);
+    show(&mut watch, "done\r\n> ", 2_400);
+    assert_eq!(status(&mut watch, 4_000), Status::Completed);
+    assert_eq!(watch.evidence().source, Source::Screen);
+    assert_eq!(ready_from(&mut watch, 2_000).len(), 1, "once, and without a break");
+}
+
+#[test]
+fn a_title_that_says_for_a_moment_that_work_is_over_ends_nothing() {
+    let mut watch = at_work();
+    title(&mut watch, "toy", 2_000);
+    title(&mut watch, "busy", 2_090);
+    assert_eq!(status(&mut watch, 5_000), Status::Processing);
+    assert_eq!(ready_from(&mut watch, 1_500), []);
+}
+
+#[test]
+fn a_title_that_never_told_of_work_ends_none() {
+    let mut watch = watch(&titled());
+    show(&mut watch, "> ", 100);
+    assert_eq!(status(&mut watch, 1_000), Status::Idle);
+    show(&mut watch, "* working\r\n> ", 1_000);
+    assert_eq!(status(&mut watch, 2_000), Status::Processing);
+    title(&mut watch, "toy", 2_000);
+    assert_eq!(status(&mut watch, 5_000), Status::Processing);
+    assert_eq!(ready_from(&mut watch, 1_500), []);
+}
+
+#[test]
+fn a_title_does_not_end_for_long_what_the_screen_shows() {
+    let mut watch = at_work();
+    title(&mut watch, "toy", 2_000);
+    assert_eq!(status(&mut watch, 2_900), Status::Completed);
+    assert_eq!(status(&mut watch, 3_100), Status::Processing, "the screen is right in the end");
+    // Said again it is no news.
+    title(&mut watch, "toy", 3_200);
+    assert_eq!(status(&mut watch, 5_000), Status::Processing);
+}
+
+#[test]
+fn a_title_that_ends_work_says_nothing_of_a_question_or_an_unknown_screen() {
+    for (rows, expected) in [("? may I", Status::WaitingUserAnswer), ("something else", Status::Unknown)] {
+        let mut watch = at_work();
+        title(&mut watch, "toy", 2_000);
+        show(&mut watch, rows, 2_020);
+        assert_eq!(status(&mut watch, 3_000), expected, "{rows}");
+        assert_eq!(ready_from(&mut watch, 1_500), [], "{rows}");
+    }
+}
+
+/// A judge of a program that came up and tells by its title.
+fn looks_with_titles() -> Looks {
+    let mut looks = Looks::new();
+    looks.judge.replace(Provider::parse(&titled(), Origin::Local).unwrap());
+    looks.at("> ", 0);
+    looks.judge.verdict(ms(1_000));
+    looks
+}
+
+fn tell(looks: &mut Looks, title: &str, at: u64) {
+    let bytes = format!("\x1b]0;{title}\x07");
+    let mut signals = Vec::new();
+    let mut scanner = ptyard_screen::Scanner::new();
+    scanner.scan(looks.offset, bytes.as_bytes(), &mut |signal| signals.push(signal));
+    looks.offset += bytes.len() as u64;
+    for signal in &signals {
+        looks.judge.signal(signal, ms(at));
+    }
+}
+
+#[test]
+fn what_a_title_only_says_is_asked_is_told_as_it_is_drawn() {
+    let mut looks = looks_with_titles();
+    let asked = |verdict: &Verdict| {
+        let said = verdict.evidence.iter().find(|said| said.source == Source::Title).unwrap();
+        said.blocked_on.as_ref().map(|blocked| blocked.kind)
+    };
+    tell(&mut looks, "ask", 1_000);
+    assert_eq!(asked(&looks.at("* working\r\n> ", 1_010)), Some(Question::Dialog));
+    looks.at("? may I", 1_100);
+    assert_eq!(asked(&looks.judge.verdict(ms(1_200))), Some(Question::Permission));
+}
+
+#[test]
+fn the_judge_hears_of_the_end_by_the_title_only_while_the_screen_shows_work() {
+    let mut looks = looks_with_titles();
+    let of_title = |verdict: &Verdict| {
+        let said = verdict.evidence.iter().find(|said| said.source == Source::Title);
+        said.map(|said| said.status)
+    };
+    tell(&mut looks, "busy", 1_000);
+    assert_eq!(of_title(&looks.at("* working\r\n> ", 1_010)), Some(Status::Processing));
+    tell(&mut looks, "toy", 2_000);
+    let coming = looks.judge.verdict(ms(2_000));
+    assert_eq!((of_title(&coming), coming.until), (Some(Status::Unknown), Some(ms(2_100))));
+    assert_eq!(of_title(&looks.judge.verdict(ms(2_100))), Some(Status::Completed));
+    looks.at("> ", 2_200);
+    assert_eq!(of_title(&looks.judge.verdict(ms(2_300))), Some(Status::Unknown), "the screen shows it now");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! From the file to a provider, with every name and pattern checked.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use ptyard_core::turn::Rule as RuleName;
+use ptyard_core::turn::{Rule as RuleName, Status};
 use regex::Regex;
 use toml::Spanned;
 
 use super::error::ManifestError;
-use super::raw::{RawAnchor, RawAnswer, RawComposer, RawManifest, RawSelftest};
+use super::raw::{RawAnchor, RawAnswer, RawComposer, RawManifest, RawSelftest, RawTitle};
 use super::{
     AnswerRule, ComposerPlace, ComposerRule, DialogRule, ENGINE, Origin, Provider, RuleStatus, TitleRule,
 };
@@ -20,6 +21,9 @@ const MAX_SOURCE: usize = 256 * 1024;
 
 /// Most rules of one manifest.
 const MAX_RULES: usize = 128;
+
+/// How long a title may say that work is over while the screen shows it still, in milliseconds: frames lag by less.
+const MAX_OVER_MS: u64 = 2_000;
 
 /// Reads a manifest; the tests it carries come back beside it.
 pub(super) fn compile(
@@ -72,17 +76,7 @@ impl Scope<'_> {
         self.identity(&raw)?;
         let rules = self.rules(&raw)?;
         let dialogs = self.dialogs(&raw, &rules, origin)?;
-        let titles = raw.title.iter().map(|title| {
-            let span = title.span();
-            let title = title.get_ref();
-            if title.status.get_ref().is_ready() {
-                let why = "a title alone never makes ready: it may be static, or stand behind a dialog";
-                return Err(self.error(span, why));
-            }
-            let name = RuleName::from(format!("{}.{}", raw.id.get_ref(), title.id));
-            let status = *title.status.get_ref();
-            Ok(TitleRule { name, re: self.pattern(&title.re)?, status, fresh_ms: title.fresh_ms })
-        });
+        let titles = raw.title.iter().map(|title| self.title(raw.id.get_ref(), title));
         let titles = titles.collect::<Result<_, _>>()?;
         let composer = raw.composer.as_ref().map(|raw| self.composer(raw)).transpose()?;
         let answer = raw.answer.as_ref().map(|raw| self.answer(raw)).transpose()?;
@@ -125,6 +119,26 @@ impl Scope<'_> {
             return Err(self.error(raw.engine.span(), message));
         }
         Ok(())
+    }
+
+    fn title(&self, id: &str, raw: &Spanned<RawTitle>) -> Result<TitleRule, ManifestError> {
+        let (span, title) = (raw.span(), raw.get_ref());
+        let status = *title.status.get_ref();
+        match status {
+            Status::Processing | Status::WaitingUserAnswer => {}
+            Status::Completed if title.fresh_ms.is_some_and(|ms| ms <= MAX_OVER_MS) => {}
+            Status::Completed => {
+                let why = format!("a title that says `completed` needs a `fresh_ms`, at most {MAX_OVER_MS}");
+                return Err(self.error(span, why));
+            }
+            _ => {
+                let why = "a title alone never makes ready: it may be static, or stand behind a dialog; it says \
+                           `processing`, `waiting_user_answer`, or `completed` of the work that it told of";
+                return Err(self.error(span, why));
+            }
+        }
+        let name = RuleName::from(format!("{id}.{}", title.id));
+        Ok(TitleRule { name, re: self.pattern(&title.re)?, status, fresh_ms: title.fresh_ms })
     }
 
     fn named(&self, name: &Spanned<String>) -> Result<AnchorIndex, ManifestError> {
@@ -230,6 +244,7 @@ impl Scope<'_> {
             drop: self.set(&raw.drop)?,
             marker: raw.marker.as_ref().map(|re| self.pattern(re)).transpose()?,
             cut: raw.cut.as_ref().map(|re| self.pattern(re)).transpose()?,
+            rest: Duration::from_millis(raw.rest_ms),
         })
     }
 }

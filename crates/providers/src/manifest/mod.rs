@@ -10,6 +10,7 @@ mod selftest;
 mod settings;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use regex::Regex;
 
@@ -125,6 +126,8 @@ pub(crate) struct AnswerRule {
     pub(crate) marker: Option<Regex>,
     /// What stands behind the text of a row (a scroll bar, a side bar), to be cut off.
     pub(crate) cut: Option<Regex>,
+    /// All of it is drawn once nothing was printed for so long.
+    pub(crate) rest: Duration,
 }
 
 impl Provider {
@@ -180,6 +183,13 @@ impl Provider {
     #[must_use]
     pub fn ready(&self) -> &Ready {
         &self.ready
+    }
+
+    /// For how long nothing may have been printed before all of an answer counts as drawn: some programs look ready before
+    /// they draw the end of it.
+    #[must_use]
+    pub fn answer_rest(&self) -> Duration {
+        self.answer.as_ref().map_or(Duration::ZERO, |answer| answer.rest)
     }
 
     /// How it is started.

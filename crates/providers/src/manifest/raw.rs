@@ -136,6 +136,14 @@ pub(crate) struct RawAnswer {
     pub(crate) marker: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) cut: Option<Spanned<String>>,
+    /// For how long nothing may have been printed before all of it counts as drawn.
+    #[serde(default = "answer_rest_ms")]
+    pub(crate) rest_ms: u64,
+}
+
+/// Three times the longest that a program took for its last words, after it had drawn itself as ready.
+const fn answer_rest_ms() -> u64 {
+    100
 }
 
 #[derive(Debug, Deserialize)]

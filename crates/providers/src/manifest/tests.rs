@@ -69,9 +69,17 @@ fn a_remote_manifest_never_presses_a_key() {
 
 #[test]
 fn a_title_alone_never_makes_ready() {
-    let title = "[[title]]\nid = \"ready\"\nre = '^ok'\nstatus = \"idle\"\n";
-    let error = Provider::parse(&format!("{GOOD}{title}"), Origin::Local).unwrap_err();
+    let parse = |status: &str| {
+        let title = format!("[[title]]\nid = \"ready\"\nre = '^ok'\nstatus = {status}\n");
+        Provider::parse(&format!("{GOOD}{title}"), Origin::Local)
+    };
+    let error = parse("\"idle\"").unwrap_err();
     assert!(error.message.starts_with("a title alone never makes ready"), "{error}");
+    for over in ["\"completed\"", "\"completed\"\nfresh_ms = 2001"] {
+        let error = parse(over).unwrap_err();
+        assert!(error.message.starts_with("a title that says `completed` needs"), "{error}");
+    }
+    assert!(parse("\"completed\"\nfresh_ms = 2000").is_ok());
 }
 
 #[test]

@@ -77,11 +77,23 @@ pub fn read_hook(words: HookWords, told: &Value) -> Option<HookSaid> {
     };
     let said = |status, rule| HookSaid { status, rule: Rule::named(rule), prompt: None };
     if event == prompt {
-        let prompt = text("prompt")?.to_owned();
+        let prompt = words_of(told.get("prompt")?)?;
         Some(HookSaid { prompt: Some(prompt), ..said(Status::Processing, "hook.prompt") })
     } else {
         // Another hook may have it go on, so this is not yet the end: it is only not known any more that it works.
         (event == stop).then(|| said(Status::Unknown, "hook.stop"))
+    }
+}
+
+/// A prompt as text: Kimi Code hands over the parts of a message.
+fn words_of(prompt: &Value) -> Option<String> {
+    match prompt {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let texts: Vec<_> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            (!texts.is_empty()).then(|| texts.concat())
+        }
+        _ => None,
     }
 }
 
@@ -96,6 +108,10 @@ mod tests {
         let read = |told: Value| read_hook(HookWords::Claude, &told);
         let begun = read(json!({"hook_event_name": "UserPromptSubmit", "prompt": "do it"})).unwrap();
         assert_eq!((begun.status, begun.prompt.as_deref()), (Status::Processing, Some("do it")));
+        let parts =
+            json!([{"type": "text", "text": "do "}, {"type": "image"}, {"type": "text", "text": "it"}]);
+        let begun = read(json!({"hook_event_name": "UserPromptSubmit", "prompt": parts})).unwrap();
+        assert_eq!(begun.prompt.as_deref(), Some("do it"));
         let stopped = read(json!({"hook_event_name": "Stop", "stop_hook_active": false})).unwrap();
         assert_eq!((stopped.status, stopped.prompt), (Status::Unknown, None));
     }
@@ -132,6 +148,7 @@ mod tests {
         for told in [
             json!({"hook_event_name": "SubagentStop", "stop_hook_active": false}),
             json!({"hook_event_name": "UserPromptSubmit", "prompt": 1}),
+            json!({"hook_event_name": "UserPromptSubmit", "prompt": [{"type": "image"}]}),
             json!({"hook_event_name": ["Stop"]}),
             json!({}),
             json!("Stop"),

@@ -9,9 +9,10 @@ mod turns;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptyard_core::Moment;
-use ptyard_providers::answer::Answer;
+use ptyard_providers::answer::{Answer, Reader};
 use ptyard_providers::replay::{Cast, Kind, detect_capture, detect_cast};
 use ptyard_providers::{Change, Composer, Library, Watch};
 use scenes::{Mark, Scene, Strip};
@@ -142,6 +143,43 @@ fn the_answer_of_every_completed_turn_is_read_byte_by_byte() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Programs look ready before they have drawn the end of what they say, so an answer is read once nothing was printed for
+/// a while.
+#[test]
+fn an_answer_is_whole_once_its_terminal_rested() {
+    let library = Library::bundled().unwrap();
+    let mut wrong = Vec::new();
+    let mut longest: f64 = 0.0;
+    for scene in scenes::all() {
+        let provider = library.get(scene.provider()).unwrap();
+        let cast = Cast::parse(&scene.cast(Strip::Nothing)).unwrap();
+        let changes = detect_cast(provider, &cast).timeline;
+        for (from, _) in scene.answered_turns() {
+            let from = Moment::EPOCH + Duration::from_secs_f64(from - 0.2);
+            let ready = changes.iter().find(|change| change.at >= from && change.evidence.status.is_ready());
+            let mut reader = Reader::new(Arc::clone(provider), cast.size);
+            let mut read_at = ready.unwrap().at;
+            for event in &cast.events {
+                if event.at > read_at {
+                    break;
+                }
+                if let Kind::Output(text) = &event.kind {
+                    reader.feed(text.as_bytes(), event.at);
+                    read_at = read_at.max(event.at + provider.answer_rest());
+                }
+            }
+            longest = longest.max(read_at.since(ready.unwrap().at).as_secs_f64());
+            let answer = reader.answer(read_at);
+            if answer.as_ref().is_none_or(|answer| answer.text != ANSWER) {
+                wrong.push(format!("{}/{} at {read_at:?}: {answer:#?}", scene.cli, scene.name));
+            }
+        }
+    }
+    println!("an answer is read {longest:.2} s behind ready at the latest");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(longest < 3.0, "it is read after 3 s in any case");
+}
+
 /// Letters and digits: what no wrapping, indenting or framing changes.
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
@@ -194,6 +232,13 @@ fn what_was_typed_stands_in_the_composer_until_its_enter() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where the program itself draws the first thing that can only mean that its turn is over later than ready should be
+/// seen, less what it takes us; in seconds behind the model's last word.
+const DRAWN_LATE: [(&str, f64); 2] = [("copilot/unfocused", 0.261), ("opencode/paste", 0.383)];
+
+/// What it takes us to see that, in seconds.
+const OWN_DELAY: f64 = 0.06;
+
 #[test]
 fn the_turn_machine_follows_every_scene_by_what_the_judge_says() {
     let library = Library::bundled().unwrap();
@@ -210,7 +255,7 @@ fn the_turn_machine_follows_every_scene_by_what_the_judge_says() {
                 Kind::Resize(_) => {}
             }
         }
-        terminal.advance(last + std::time::Duration::from_secs(3));
+        terminal.advance(last + Duration::from_secs(3));
         let score = Score::of(&terminal.changes, &scene.truth);
         let verdict = if score.holds(0.97) { "" } else { "MISS" };
         println!(
@@ -235,9 +280,12 @@ fn the_turn_machine_follows_every_scene_by_what_the_judge_says() {
         let (seconds, scene) = at(percent);
         println!("ready is seen {seconds:.2} s late in {scene}, and no later in {percent} % of the scenes");
     }
-    // What is later is drawn later: the sign of it is printed 0.26 s and more behind the model's last word.
-    let (seconds, scene) = at(90);
-    assert!(*seconds <= score::LATE, "{scene}: {seconds:.2} s");
+    let too_late = |(seconds, scene): &&(f64, String)| {
+        let drawn = DRAWN_LATE.iter().find(|(late, _)| late == scene).map_or(0.0, |(_, drawn)| *drawn);
+        *seconds > score::LATE.max(drawn + OWN_DELAY)
+    };
+    let too_late: Vec<_> = late.iter().filter(too_late).collect();
+    assert!(too_late.is_empty(), "{too_late:?}");
     assert!(missed.is_empty(), "{missed:?}");
 }
 

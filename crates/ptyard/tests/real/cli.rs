@@ -92,6 +92,83 @@ pub(crate) const CLAUDE: &Cli = &Cli {
     exit: "/exit",
 };
 
+pub(crate) const QWEN: &Cli = &Cli {
+    package: "qwen",
+    provider: "qwen_code",
+    client: "qwen",
+    once: &["qwen", "--yolo", "--prompt"],
+    env: &[("OPENAI_API_KEY", "none"), ("OPENAI_MODEL", "model"), ("QWEN_TELEMETRY_ENABLED", "false")],
+    settle: settle_qwen,
+    url_variable: Some("OPENAI_BASE_URL"),
+    asks: &[],
+    approve: "Enter",
+    interrupt: &["Escape"],
+    said: Some("◆"),
+    exit: "/quit",
+};
+
+pub(crate) const GEMINI: &Cli = &Cli {
+    package: "gemini",
+    provider: "gemini_cli",
+    client: "gemini",
+    once: &["gemini", "--yolo", "--prompt"],
+    env: &[
+        ("GEMINI_API_KEY", "none"),
+        ("GEMINI_TELEMETRY_ENABLED", "false"),
+        // It runs no hook in the session in which it is told that the folder is trusted.
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    ],
+    settle: settle_gemini,
+    url_variable: Some("GOOGLE_GEMINI_BASE_URL"),
+    asks: &[],
+    approve: "Enter",
+    interrupt: &["Escape"],
+    said: None,
+    exit: "/quit",
+};
+
+pub(crate) const COPILOT: &Cli = &Cli {
+    package: "copilot",
+    provider: "copilot_cli",
+    client: "copilot",
+    once: &["copilot", "--allow-all", "--prompt"],
+    env: &[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_PROVIDER_API_KEY", "none"),
+        ("COPILOT_MODEL", "model"),
+        ("COPILOT_PROVIDER_MAX_PROMPT_TOKENS", "100000"),
+        ("COPILOT_PROVIDER_MAX_OUTPUT_TOKENS", "8000"),
+    ],
+    settle: |_, _| {},
+    url_variable: Some("COPILOT_PROVIDER_BASE_URL"),
+    asks: &[("question", "2")],
+    approve: "1",
+    interrupt: &["Escape", "Escape"],
+    said: Some("●"),
+    exit: "/exit",
+};
+
+pub(crate) const KIMI: &Cli = &Cli {
+    package: "kimi",
+    provider: "kimi_cli",
+    client: "kimi",
+    once: &["kimi", "--yolo", "--prompt"],
+    env: &[
+        ("KIMI_DISABLE_TELEMETRY", "1"),
+        ("KIMI_CODE_NO_AUTO_UPDATE", "1"),
+        ("KIMI_DISABLE_CRON", "1"),
+        ("KIMI_CODE_MODEL_CATALOG_REFRESH_ON_START", "0"),
+    ],
+    settle: settle_kimi,
+    url_variable: None,
+    asks: &[("dialog", "Enter")],
+    approve: "1",
+    interrupt: &["Escape"],
+    said: None,
+    exit: "/exit",
+};
+
 fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
@@ -140,4 +217,47 @@ fn settle_claude(home: &Path, _url: &str) {
     });
     write(&home.join(".claude.json"), &state.to_string());
     write(&home.join(".claude/settings.json"), r#"{"permissions": {"defaultMode": "default"}}"#);
+}
+
+fn settle_qwen(home: &Path, _url: &str) {
+    let settings = json!({
+        "general": {"enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "security": {"auth": {"selectedType": "openai"}}, "model": {"name": "model"},
+        "tools": {"useRipgrep": false, "approvalMode": "default"},
+        // It asks the model for these by itself, with tools: they look like prompts.
+        "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
+        "ui": {"enableFollowupSuggestions": false},
+    });
+    write(&home.join(".qwen/settings.json"), &settings.to_string());
+}
+
+fn settle_gemini(home: &Path, _url: &str) {
+    let settings = json!({
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-pro"},
+        "tools": {"useRipgrep": false},
+    });
+    write(&home.join(".gemini/settings.json"), &settings.to_string());
+}
+
+fn settle_kimi(home: &Path, url: &str) {
+    let settings = format!(
+        r#"default_model = "loopback/model"
+default_permission_mode = "manual"
+telemetry = false
+[providers.loopback]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "none"
+[models."loopback/model"]
+provider = "loopback"
+model = "model"
+max_context_size = 128000
+capabilities = ["tool_use"]
+display_name = "Loopback"
+"#
+    );
+    write(&home.join(".kimi-code/config.toml"), &settings);
 }

@@ -104,6 +104,43 @@ scenes!(
 );
 
 scenes!(
+    qwen,
+    crate::cli::QWEN,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [
+        a_message_is_worked_on_and_answered,
+        installed_hooks_tell_of_its_turns,
+        a_question_is_answered_by_a_person_and_mail_waits,
+        three_messages_are_delivered_one_per_turn,
+    ]
+);
+
+scenes!(
+    gemini,
+    crate::cli::GEMINI,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
+    copilot,
+    crate::cli::COPILOT,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
+    kimi,
+    crate::cli::KIMI,
+    scenes,
+    #[ignore = "fetches more than a gate may: -- --ignored"]
+    [a_message_is_worked_on_and_answered, installed_hooks_tell_of_its_turns]
+);
+
+scenes!(
     codex_as_a_client,
     crate::cli::CODEX,
     host,

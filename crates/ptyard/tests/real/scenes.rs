@@ -80,6 +80,22 @@ pub(crate) fn installed_hooks_tell_which_text_was_taken(cli: &'static Cli) {
     assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
 }
 
+/// Hooks in the user's own settings tell of its turns; what is over is seen on its screen.
+pub(crate) fn installed_hooks_tell_of_its_turns(cli: &'static Cli) {
+    let yard = Yard::new(cli);
+    let installed = yard.json(&["hooks", "install", cli.provider]);
+    assert_eq!(installed["changed"], true, "{installed}");
+    let gate = yard.model.hold("first task", ANSWER);
+    yard.ready();
+    yard.send("Do the first task.");
+    yard.until("told by its hook", |status| status["source"] == "hook" && of_hook(status, "hook.prompt"));
+    gate.open();
+    let over = yard.until("over", |status| of_hook(status, "hook.stop"));
+    assert_ne!(yard.becomes("completed")["source"], "hook", "{over}");
+    yard.takes_messages();
+    assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
+}
+
 /// Hooks in the user's own settings stand beside those of its start, and its turns go as without them.
 pub(crate) fn installed_hooks_beside_its_own_change_nothing(cli: &'static Cli) {
     let yard = Yard::new(cli);
@@ -112,8 +128,10 @@ pub(crate) fn a_question_is_answered_by_a_person_and_mail_waits(cli: &'static Cl
     yard.model.on("make it", Turn::Runs { command: "touch made-by-the-tool".into(), then: "Made.".into() });
     yard.ready();
     yard.send("Please make it.");
-    let asks = yard.becomes("waiting_user_answer");
-    assert_eq!(asks["blocked_on"]["kind"], "permission", "{asks}");
+    // That something is asked may be told before it is drawn.
+    let asks = yard.until("asking", |status| {
+        status["status"] == "waiting_user_answer" && status["blocked_on"]["kind"] == "permission"
+    });
     assert_eq!(asks["explain"]["hold"], "dialog", "{asks}");
     yard.queue("What came of it?");
     assert_eq!(yard.mail(), ["delivered", "pending"]);

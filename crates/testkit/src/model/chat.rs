@@ -8,7 +8,8 @@ use super::wire::{Finder, Question, Wire, event, text_of};
 pub(super) fn read(request: &Value) -> Question {
     let none = Vec::new();
     let messages = request["messages"].as_array().unwrap_or(&none);
-    let at = messages.iter().rposition(|message| message["role"] == "user");
+    let is_asked = |message: &Value| message["role"] == "user" && !is_reminder(&text_of(&message["content"]));
+    let at = messages.iter().rposition(is_asked);
     let prompt = at.map_or_else(String::new, |at| text_of(&messages[at]["content"]));
     let result = messages.iter().skip(at.map_or(0, |at| at + 1)).rfind(|message| message["role"] == "tool");
     let result = result.map(|message| text_of(&message["content"]));
@@ -17,6 +18,11 @@ pub(super) fn read(request: &Value) -> Question {
     let shell = Shell::among(tools.iter().map(|tool| (&tool["name"], &tool["parameters"])));
     let tools = tools.iter().filter_map(|tool| Tool::named(None, tool)).collect();
     Question { prompt, result, shell, tools, finder: Finder::None, wants_stream: request["stream"] == true }
+}
+
+/// Whether it is a note of the CLI to the model, in the name of the user.
+fn is_reminder(text: &str) -> bool {
+    text.starts_with("<system-reminder>") && text.trim_end().ends_with("</system-reminder>")
 }
 
 pub(super) struct Chat {

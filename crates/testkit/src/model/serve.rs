@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::script::Turn;
 use super::wire::{Finder, Question, Wire};
-use super::{Asked, Shared, chat, messages, responses};
+use super::{Asked, Shared, chat, gemini, messages, responses};
 
 /// What requests that a CLI makes for itself are answered.
 const ASIDE: &str = "A title";
@@ -39,6 +39,9 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
     if path.ends_with("/count_tokens") {
         return Json(json!({"input_tokens": 100})).into_response();
     }
+    if path.ends_with(":countTokens") {
+        return Json(json!({"totalTokens": 100})).into_response();
+    }
     let request: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let (question, wire): (Question, Box<dyn Wire>) = if path.ends_with("/responses") {
@@ -47,6 +50,8 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
         (chat::read(&request), Box::new(chat::Chat::new(&request, number)))
     } else if path.ends_with("/messages") {
         (messages::read(&request), Box::new(messages::Messages::new(&request, number)))
+    } else if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") {
+        (gemini::read(&request, path), Box::new(gemini::Gemini::new(&request, number)))
     } else {
         shared.change(|state| state.strange.push(format!("{method} {uri}")));
         return StatusCode::NOT_FOUND.into_response();

@@ -50,7 +50,11 @@ fn each_api_is_said_the_same_text() {
     let input = json!([{"role": "user", "content": [{"type": "input_text", "text": "say this"}]}]);
     let body = json!({"stream": true, "tools": tools, "input": input});
     assert!(said("/v1/responses", body, "/delta").starts_with("It is said."));
-    assert_eq!(model.prompts(), ["say this"; 3]);
+    let tools = json!([{"functionDeclarations": [{"name": "run_shell_command"}]}]);
+    let body = json!({"tools": tools, "contents": [{"role": "user", "parts": [{"text": "say this"}]}]});
+    let path = "/v1beta/models/model:streamGenerateContent?alt=sse";
+    assert_eq!(said(path, body, "/candidates/0/content/parts/0/text"), "It is said.");
+    assert_eq!(model.prompts(), ["say this"; 4]);
 }
 
 /// Tools of MCP servers are named in three ways.

@@ -10,7 +10,7 @@ use ptyard_core::typed;
 use ptyard_core::{HandoffId, MessageId, Moment, TerminalId};
 use ptyard_providers::answer::Reader;
 use ptyard_store::HandoffRow;
-use ptyard_terminal::Terminal;
+use ptyard_terminal::{Clock, Terminal};
 
 use super::framing::Purpose;
 use super::handoff::{Afterwards, Handoffs, TurnOver, Workers};
@@ -138,12 +138,14 @@ impl Yard {
         since: Option<u64>,
     ) -> Result<Option<String>, YardError> {
         let entry = self.find(at)?;
-        drawn(&entry.terminal).await;
+        let provider = self.inner.team.roster().member(entry.id()).map(|member| member.provider.clone());
+        let provider = provider.and_then(|id| self.providers().library.get(&id).cloned());
+        let rest = provider.as_ref().map_or(Duration::ZERO, |provider| provider.answer_rest());
+        drawn(&entry.terminal, &self.inner.clock, rest).await;
         let bounds = entry.terminal.log().bounds();
         let from = bounds.start.max(bounds.end.saturating_sub(ANSWER_LOG_BYTES));
         let log = self.read(at, Some(from), ANSWER_LOG_BYTES as usize).await?;
-        let provider = self.inner.team.roster().member(entry.id()).map(|member| member.provider.clone());
-        if let Some(provider) = provider.and_then(|id| self.providers().library.get(&id).cloned()) {
+        if let Some(provider) = provider {
             let size = entry.terminal.progress().borrow().size;
             let mut reader = Reader::new(provider, size);
             reader.feed(&log.data, Moment::EPOCH);
@@ -185,20 +187,24 @@ impl Yard {
     }
 }
 
-/// Waits until the screen does not show work any more, for a while: an agent may say that it is done before it has drawn all
-/// of its answer.
-async fn drawn(terminal: &Terminal) {
+/// Waits until the screen does not show work any more and nothing was printed for as long as `rest`: an agent may say that
+/// it is done, and look like it, before it has drawn all of its answer. One that never rests is waited for
+/// [`DRAWN_LIMIT`].
+async fn drawn(terminal: &Terminal, clock: &Clock, rest: Duration) {
     let mut progress = terminal.progress();
     let seen = async {
         loop {
-            progress.borrow_and_update();
+            let printed = progress.borrow_and_update().last_output;
             let told = terminal.explain().await.ok().flatten().filter(|told| told.report.status.is_ready());
             let screen =
                 told.and_then(|told| told.sources.into_iter().find(|said| said.source == Source::Screen));
-            if screen.is_none_or(|said| said.status != Status::Processing) {
+            let works = screen.is_some_and(|said| said.status == Status::Processing);
+            let left = printed.map_or(Duration::ZERO, |at| rest.saturating_sub(clock.now().since(at)));
+            if !works && left.is_zero() {
                 return;
             }
-            let rested = tokio::time::timeout(LOOK_AGAIN, progress.changed()).await;
+            let wait = if works { LOOK_AGAIN } else { left };
+            let rested = tokio::time::timeout(wait, progress.changed()).await;
             if matches!(rested, Ok(Err(_))) {
                 return;
             }

@@ -10,3 +10,4 @@ mod launches;
 mod mail;
 mod stage;
 mod teams;
+mod work;
