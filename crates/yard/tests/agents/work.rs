@@ -1,6 +1,7 @@
 //! What agents answered.
 
 use ptyard_core::turn::Status;
+use ptyard_testkit::agent::Record;
 use ptyard_yard::agents::LaunchSpec;
 use ptyard_yard::{TerminalRef, Yard, YardConfig};
 
@@ -38,7 +39,8 @@ async fn an_answer_is_read_once_all_of_it_is_drawn() {
     std::fs::create_dir_all(state.join("providers")).unwrap();
     std::fs::write(state.join("providers/late.toml"), LATE).unwrap();
     let stage = Stage { yard: Yard::open(YardConfig::new(state)).unwrap(), home };
-    let (_, record) = stage.scripted("");
+    // No scripted one: it keeps no record.
+    let record = Record::at(stage.home.path().join("record"));
     let spec =
         LaunchSpec { provider: Some("late".to_owned()), cwd: Some(stage.work()), ..LaunchSpec::default() };
     let agent: Scripted = stage.launch_as(spec, record).await;
