@@ -234,7 +234,7 @@ fn what_was_typed_stands_in_the_composer_until_its_enter() {
 
 /// Where the program itself draws the first thing that can only mean that its turn is over later than ready should be
 /// seen, less what it takes us; in seconds behind the model's last word.
-const DRAWN_LATE: [(&str, f64); 2] = [("copilot/unfocused", 0.261), ("opencode/paste", 0.383)];
+const DRAWN_LATE: [(&str, f64); 1] = [("opencode/paste", 0.383)];
 
 /// What it takes us to see that, in seconds.
 const OWN_DELAY: f64 = 0.06;
