@@ -80,11 +80,17 @@ pub(crate) fn installed_hooks_tell_which_text_was_taken(cli: &'static Cli) {
     assert_eq!(yard.json(&["hooks", "status", cli.provider])[0]["standing"], "installed");
 }
 
-/// Hooks in the user's own settings tell of its turns; what is over is seen on its screen.
-pub(crate) fn installed_hooks_tell_of_its_turns(cli: &'static Cli) {
+/// A yard whose user has our hooks in the settings.
+fn with_installed_hooks(cli: &'static Cli) -> Yard {
     let yard = Yard::new(cli);
     let installed = yard.json(&["hooks", "install", cli.provider]);
     assert_eq!(installed["changed"], true, "{installed}");
+    yard
+}
+
+/// Hooks in the user's own settings tell of its turns; what is over is seen on its screen.
+pub(crate) fn installed_hooks_tell_of_its_turns(cli: &'static Cli) {
+    let yard = with_installed_hooks(cli);
     let gate = yard.model.hold("first task", ANSWER);
     yard.ready();
     yard.send("Do the first task.");
@@ -98,9 +104,7 @@ pub(crate) fn installed_hooks_tell_of_its_turns(cli: &'static Cli) {
 
 /// Hooks in the user's own settings stand beside those of its start, and its turns go as without them.
 pub(crate) fn installed_hooks_beside_its_own_change_nothing(cli: &'static Cli) {
-    let yard = Yard::new(cli);
-    let installed = yard.json(&["hooks", "install", cli.provider]);
-    assert_eq!(installed["changed"], true, "{installed}");
+    let yard = with_installed_hooks(cli);
     let gate = yard.model.hold("first task", ANSWER);
     yard.ready();
     yard.send("Do the first task.");

@@ -1,8 +1,8 @@
 //! A model that says what a test wants, on loopback: real agent CLIs ask it as they would ask their vendor's.
 //!
 //! It speaks the streams of OpenAI's Responses and Chat Completions, of Anthropic's Messages and of Google's
-//! `generateContent`, as far as coding CLIs need them. A test says beforehand what becomes of a prompt, and sees afterwards which prompts came, in order: the
-//! truth about what was delivered.
+//! `generateContent`, as far as coding CLIs need them. A test says beforehand what becomes of a prompt, and sees
+//! afterwards which prompts came, in order: the truth about what was delivered.
 
 mod chat;
 mod gemini;
